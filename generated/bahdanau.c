@@ -35,11 +35,11 @@
    Keys that no query of the tile sees are skipped.
    Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 405504 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 261248 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 191232 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 405504 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 255040 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 191232 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 231936 bytes of workspace a thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 155200 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 191232 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp bahdanau.c … -lattnrt -lm */
 #ifdef __cplusplus
@@ -363,18 +363,18 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 64, 4, 64, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 64, 4, 64, 32, a, 1, 64, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, factor, compensation);
 }
 TARGET_v4 APART void dot3_v4(const float *a, const float *b, float *c)
 {
@@ -409,122 +409,148 @@ TARGET_v4 static void bahdanau_rows_v4(const struct call *call, int64_t task, un
     const float *const compatibility_wq = call->params->compatibility_wq;
     const float *const compatibility_wk = call->params->compatibility_wk;
     const float *const compatibility_v = call->params->compatibility_v;
-    float *const query = (float *)(void *)(work + 0); /* [a: 64, i: 256 of 272] */
-    float *const key = (float *)(void *)(work + 69632); /* [a: 64, j: 144] */
-    float *const weight = (float *)(void *)(work + 106496); /* [j: 144, i: 256 of 272] */
-    float *const row_max = (float *)(void *)(work + 263168); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 69632); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 264192); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 265216); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 266240); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 335872); /* [e: 64, i: 256 of 272] */
+    float *const all_query = (float *)(void *)(work + 0); /* [a: 64, i: 32, 8 times] */
+    float *const key = (float *)(void *)(work + 65536); /* [a: 64, j: 96] */
+    float *const weight = (float *)(void *)(work + 90112); /* [j: 96, i: 32] */
+    float *const all_row_max = (float *)(void *)(work + 102400); /* [i: 32, 8 times] */
+    float *const old_max = (float *)(void *)(work + 103424); /* [i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 103552); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 104576); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 105600); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 171136); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 69632); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 106496); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query[a][i] = sum over d of compatibility_wq * q_tile */
-    dot0_v4(round_up(i1 - i0, 64), compatibility_wq, q_tile, query);
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_max + i, splat_v4(-FLT_MAX));
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
+    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 236672); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query = all_query + (i0 - i_block) / 32 * 2048;
+        float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query[a][i] = sum over d of compatibility_wq * q_tile */
+        dot0_v4(compatibility_wq, q_tile, query);
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_max + i, splat_v4(-FLT_MAX));
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key[a][j] = sum over d of compatibility_wk * k_tile */
         dot1_v4(round_up(j1 - j0, 48), compatibility_wk, k_tile, key);
-        /* weight = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    store_v4(weight + j * 272 + i, splat_v4(0.0f));
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query = all_query + (i0 - i_block) / 32 * 2048;
+            float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            /* weight = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        store_v4(weight + j * 32 + i, splat_v4(0.0f));
+                    }
                 }
             }
-        }
-        /* weight += tanh(query + key) * compatibility.v */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_v4 weight_in = (vec_v4){0};
-                for (int64_t a = 0; a < 64; a++) {
-                    weight_in += tanh_v4(load_v4(query + a * 272 + i) + (key[a * 144 + j])) * compatibility_v[a];
-                }
-                store_v4(weight + j * 272 + i, load_v4(weight + j * 272 + i) + weight_in);
-            }
-        }
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(old_max + i, load_v4(row_max + i));
-        }
-        /* weight = weight * 1.442695f; row_max max= weight */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_max_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_max_in[u] = load_v4(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    const vec_v4 weight_0 = load_v4(weight + j * 272 + i);
-                    const vec_v4 weight_new1 = weight_0 * 1.442695f;
-                    store_v4(weight + j * 272 + i, weight_new1);
-                    row_max_in[u] = max_v4(row_max_in[u], weight_new1);
+            /* weight += tanh(query + key) * compatibility.v */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    vec_v4 weight_in = (vec_v4){0};
+                    for (int64_t a = 0; a < 64; a++) {
+                        weight_in += tanh_v4(load_v4(query + a * 32 + i) + (key[a * 96 + j])) * compatibility_v[a];
+                    }
+                    store_v4(weight + j * 32 + i, load_v4(weight + j * 32 + i) + weight_in);
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(row_max + i, row_max_in[u]);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(old_max + i, load_v4(row_max + i));
             }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_2 = load_v4(old_max + i);
-            const vec_v4 old_max_new3 = exp2_v4(old_max_2 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new3);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new3);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new3);
-        }
-        /* weight = exp2(weight - row_max); row_sum += weight */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_5 = load_v4(row_max + i);
-            vec_v4 row_sum_in = (vec_v4){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 weight_4 = load_v4(weight + j * 272 + i);
-                const vec_v4 weight_new6 = exp2_v4(weight_4 - row_max_5);
-                store_v4(weight + j * 272 + i, weight_new6);
-                row_sum_in += weight_new6;
+            /* weight = weight * 1.442695f; row_max max= weight */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_max_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_max_in[u] = load_v4(row_max + i);
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        const vec_v4 weight_0 = load_v4(weight + j * 32 + i);
+                        const vec_v4 weight_new1 = weight_0 * 1.442695f;
+                        store_v4(weight + j * 32 + i, weight_new1);
+                        row_max_in[u] = max_v4(row_max_in[u], weight_new1);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(row_max + i, row_max_in[u]);
+                }
             }
-            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 old_max_2 = load_v4(old_max + i);
+                const vec_v4 old_max_new3 = exp2_v4(old_max_2 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new3);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new3);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new3);
+            }
+            /* weight = exp2(weight - row_max); row_sum += weight */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_max_5 = load_v4(row_max + i);
+                vec_v4 row_sum_in = (vec_v4){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v4 weight_4 = load_v4(weight + j * 32 + i);
+                    const vec_v4 weight_new6 = exp2_v4(weight_4 - row_max_5);
+                    store_v4(weight + j * 32 + i, weight_new6);
+                    row_sum_in += weight_new6;
+                }
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * weight */
+            dot2_v4(j1 - j0, v + j0 * v_row, v_row, weight, sum, old_max, sum_compensation);
         }
-        /* sum[e][i] = sum * old_max + sum over j of v * weight */
-        dot2_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, weight, sum, old_max, sum_compensation);
     }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_7 = load_v4(row_sum + i);
-        const mask_v4 t_8 = row_sum_7 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_8, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_7));
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_sum_7 = load_v4(row_sum + i);
+                const mask_v4 t_8 = row_sum_7 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_8, splat_v4(0.0f), load_v4(sum + e * 32 + i) / row_sum_7));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1067,24 +1093,28 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, 64, 4, 64, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot4_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -1109,122 +1139,148 @@ TARGET_v3 static void bahdanau_rows_v3(const struct call *call, int64_t task, un
     const float *const compatibility_wq = call->params->compatibility_wq;
     const float *const compatibility_wk = call->params->compatibility_wk;
     const float *const compatibility_v = call->params->compatibility_v;
-    float *const query = (float *)(void *)(work + 0); /* [a: 64, i: 256 of 272] */
-    float *const key = (float *)(void *)(work + 69632); /* [a: 64, j: 144] */
-    float *const weight = (float *)(void *)(work + 106496); /* [j: 144, i: 256 of 272] */
-    float *const row_max = (float *)(void *)(work + 263168); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 69632); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 264192); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 265216); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 266240); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 335872); /* [e: 64, i: 256 of 272] */
+    float *const all_query = (float *)(void *)(work + 0); /* [a: 64, i: 16, 16 times] */
+    float *const key = (float *)(void *)(work + 65536); /* [a: 64, j: 96] */
+    float *const weight = (float *)(void *)(work + 90112); /* [j: 96, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 96256); /* [i: 16, 16 times] */
+    float *const old_max = (float *)(void *)(work + 97280); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 97344); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 98368); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 99392); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 164928); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 69632); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 106496); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query[a][i] = sum over d of compatibility_wq * q_tile */
-    dot0_v3(round_up(i1 - i0, 16), compatibility_wq, q_tile, query);
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_max + i, splat_v3(-FLT_MAX));
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
+    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 230464); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query = all_query + (i0 - i_block) / 16 * 1024;
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query[a][i] = sum over d of compatibility_wq * q_tile */
+        dot0_v3(compatibility_wq, q_tile, query);
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_max + i, splat_v3(-FLT_MAX));
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key[a][j] = sum over d of compatibility_wk * k_tile */
         dot1_v3(round_up(j1 - j0, 16), compatibility_wk, k_tile, key);
-        /* weight = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query = all_query + (i0 - i_block) / 16 * 1024;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            /* weight = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(weight + j * 16 + i, splat_v3(0.0f));
+                    }
+                }
+            }
+            /* weight += tanh(query + key) * compatibility.v */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    vec_v3 weight_in = (vec_v3){0};
+                    for (int64_t a = 0; a < 64; a++) {
+                        weight_in += tanh_v3(load_v3(query + a * 16 + i) + (key[a * 96 + j])) * compatibility_v[a];
+                    }
+                    store_v3(weight + j * 16 + i, load_v3(weight + j * 16 + i) + weight_in);
+                }
+            }
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(old_max + i, load_v3(row_max + i));
+            }
+            /* weight = weight * 1.442695f; row_max max= weight */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_max_in[2];
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(weight + j * 272 + i, splat_v3(0.0f));
+                    row_max_in[u] = load_v3(row_max + i);
                 }
-            }
-        }
-        /* weight += tanh(query + key) * compatibility.v */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_v3 weight_in = (vec_v3){0};
-                for (int64_t a = 0; a < 64; a++) {
-                    weight_in += tanh_v3(load_v3(query + a * 272 + i) + (key[a * 144 + j])) * compatibility_v[a];
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        const vec_v3 weight_0 = load_v3(weight + j * 16 + i);
+                        const vec_v3 weight_new1 = weight_0 * 1.442695f;
+                        store_v3(weight + j * 16 + i, weight_new1);
+                        row_max_in[u] = max_v3(row_max_in[u], weight_new1);
+                    }
                 }
-                store_v3(weight + j * 272 + i, load_v3(weight + j * 272 + i) + weight_in);
-            }
-        }
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(old_max + i, load_v3(row_max + i));
-        }
-        /* weight = weight * 1.442695f; row_max max= weight */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_max_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_max_in[u] = load_v3(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    const vec_v3 weight_0 = load_v3(weight + j * 272 + i);
-                    const vec_v3 weight_new1 = weight_0 * 1.442695f;
-                    store_v3(weight + j * 272 + i, weight_new1);
-                    row_max_in[u] = max_v3(row_max_in[u], weight_new1);
+                    store_v3(row_max + i, row_max_in[u]);
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(row_max + i, row_max_in[u]);
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 old_max_2 = load_v3(old_max + i);
+                const vec_v3 old_max_new3 = exp2_v3(old_max_2 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new3);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new3);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new3);
             }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_2 = load_v3(old_max + i);
-            const vec_v3 old_max_new3 = exp2_v3(old_max_2 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new3);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new3);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new3);
-        }
-        /* weight = exp2(weight - row_max); row_sum += weight */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_5 = load_v3(row_max + i);
-            vec_v3 row_sum_in = (vec_v3){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 weight_4 = load_v3(weight + j * 272 + i);
-                const vec_v3 weight_new6 = exp2_v3(weight_4 - row_max_5);
-                store_v3(weight + j * 272 + i, weight_new6);
-                row_sum_in += weight_new6;
+            /* weight = exp2(weight - row_max); row_sum += weight */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_max_5 = load_v3(row_max + i);
+                vec_v3 row_sum_in = (vec_v3){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v3 weight_4 = load_v3(weight + j * 16 + i);
+                    const vec_v3 weight_new6 = exp2_v3(weight_4 - row_max_5);
+                    store_v3(weight + j * 16 + i, weight_new6);
+                    row_sum_in += weight_new6;
+                }
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
-            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * weight */
-        dot2_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_7 = load_v3(row_sum + i);
-        const mask_v3 t_8 = row_sum_7 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_8, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_7));
+            /* sum[e][i] = sum * old_max + sum over j of v * weight */
+            dot2_v3(j1 - j0, v + j0 * v_row, v_row, weight, sum, old_max, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_sum_7 = load_v3(row_sum + i);
+                const mask_v3 t_8 = row_sum_7 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_8, splat_v3(0.0f), load_v3(sum + e * 16 + i) / row_sum_7));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -1324,7 +1380,7 @@ TARGET_v3 APART void bahdanau_few_keys_v3(const struct call *call, int64_t task,
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[a][j] = sum over d of compatibility_wk * k_tile */
-        dot1_v3(round_up(j1 - j0, 16), compatibility_wk, k_tile, key);
+        dot4_v3(round_up(j1 - j0, 16), compatibility_wk, k_tile, key);
         /* weight = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < rows; r++) {
@@ -1402,7 +1458,7 @@ TARGET_v3 APART void bahdanau_few_keys_v3(const struct call *call, int64_t task,
             }
         }
         /* state_3[r][e] += sum over j of weight * v */
-        dot4_v3(rows, j1 - j0, weight, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+        dot5_v3(rows, j1 - j0, weight, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
     }
 }
 
@@ -1758,18 +1814,26 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 96, c, 96, 0, NULL, NULL);
+}
+APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
-APART void dot2_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot3_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -1794,122 +1858,149 @@ static void bahdanau_rows_any(const struct call *call, int64_t task, unsigned ch
     const float *const compatibility_wq = call->params->compatibility_wq;
     const float *const compatibility_wk = call->params->compatibility_wk;
     const float *const compatibility_v = call->params->compatibility_v;
-    float *const query = (float *)(void *)(work + 0); /* [a: 64, i: 128 of 144] */
-    float *const key = (float *)(void *)(work + 36864); /* [a: 64, j: 144] */
-    float *const weight = (float *)(void *)(work + 73728); /* [j: 144, i: 128 of 144] */
-    float *const row_max = (float *)(void *)(work + 156672); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 36864); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 157184); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 157696); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 158208); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 195072); /* [e: 64, i: 128 of 144] */
+    float *const all_query = (float *)(void *)(work + 0); /* [a: 64, i: 16, 8 times] */
+    float *const key = (float *)(void *)(work + 32768); /* [a: 64, j: 96] */
+    float *const weight = (float *)(void *)(work + 57344); /* [j: 96, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 63488); /* [i: 16, 8 times] */
+    float *const old_max = (float *)(void *)(work + 64000); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 64064); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 64576); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 65088); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 97856); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 36864); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 73728); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-    /* query[a][i] = sum over d of compatibility_wq * q_tile */
-    dot0_any(round_up(i1 - i0, 8), compatibility_wq, q_tile, query);
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_max + i, splat_any(-FLT_MAX));
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
+    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 130624); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query = all_query + (i0 - i_block) / 16 * 1024;
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query[a][i] = sum over d of compatibility_wq * q_tile */
+        dot0_any(round_up(i1 - i0, 8), compatibility_wq, q_tile, query);
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_max + i, splat_any(-FLT_MAX));
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key[a][j] = sum over d of compatibility_wk * k_tile */
-        dot0_any(round_up(j1 - j0, 8), compatibility_wk, k_tile, key);
-        /* weight = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
+        dot1_any(round_up(j1 - j0, 8), compatibility_wk, k_tile, key);
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query = all_query + (i0 - i_block) / 16 * 1024;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            /* weight = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(weight + j * 16 + i, splat_any(0.0f));
+                    }
+                }
+            }
+            /* weight += tanh(query + key) * compatibility.v */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    vec_any weight_in = (vec_any){0};
+                    for (int64_t a = 0; a < 64; a++) {
+                        weight_in += tanh_any(load_any(query + a * 16 + i) + (key[a * 96 + j])) * compatibility_v[a];
+                    }
+                    store_any(weight + j * 16 + i, load_any(weight + j * 16 + i) + weight_in);
+                }
+            }
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(old_max + i, load_any(row_max + i));
+            }
+            /* weight = weight * 1.442695f; row_max max= weight */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_max_in[2];
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(weight + j * 144 + i, splat_any(0.0f));
+                    row_max_in[u] = load_any(row_max + i);
                 }
-            }
-        }
-        /* weight += tanh(query + key) * compatibility.v */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_any weight_in = (vec_any){0};
-                for (int64_t a = 0; a < 64; a++) {
-                    weight_in += tanh_any(load_any(query + a * 144 + i) + (key[a * 144 + j])) * compatibility_v[a];
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        const vec_any weight_0 = load_any(weight + j * 16 + i);
+                        const vec_any weight_new1 = weight_0 * 1.442695f;
+                        store_any(weight + j * 16 + i, weight_new1);
+                        row_max_in[u] = max_any(row_max_in[u], weight_new1);
+                    }
                 }
-                store_any(weight + j * 144 + i, load_any(weight + j * 144 + i) + weight_in);
-            }
-        }
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(old_max + i, load_any(row_max + i));
-        }
-        /* weight = weight * 1.442695f; row_max max= weight */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_max_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_max_in[u] = load_any(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    const vec_any weight_0 = load_any(weight + j * 144 + i);
-                    const vec_any weight_new1 = weight_0 * 1.442695f;
-                    store_any(weight + j * 144 + i, weight_new1);
-                    row_max_in[u] = max_any(row_max_in[u], weight_new1);
+                    store_any(row_max + i, row_max_in[u]);
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(row_max + i, row_max_in[u]);
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any old_max_2 = load_any(old_max + i);
+                const vec_any old_max_new3 = exp2_any(old_max_2 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new3);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new3);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new3);
             }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_2 = load_any(old_max + i);
-            const vec_any old_max_new3 = exp2_any(old_max_2 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new3);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new3);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new3);
-        }
-        /* weight = exp2(weight - row_max); row_sum += weight */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_5 = load_any(row_max + i);
-            vec_any row_sum_in = (vec_any){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any weight_4 = load_any(weight + j * 144 + i);
-                const vec_any weight_new6 = exp2_any(weight_4 - row_max_5);
-                store_any(weight + j * 144 + i, weight_new6);
-                row_sum_in += weight_new6;
+            /* weight = exp2(weight - row_max); row_sum += weight */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_max_5 = load_any(row_max + i);
+                vec_any row_sum_in = (vec_any){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_any weight_4 = load_any(weight + j * 16 + i);
+                    const vec_any weight_new6 = exp2_any(weight_4 - row_max_5);
+                    store_any(weight + j * 16 + i, weight_new6);
+                    row_sum_in += weight_new6;
+                }
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
-            add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * weight */
-        dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_7 = load_any(row_sum + i);
-        const mask_any t_8 = row_sum_7 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_8, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_7));
+            /* sum[e][i] = sum * old_max + sum over j of v * weight */
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, old_max, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_sum_7 = load_any(row_sum + i);
+                const mask_any t_8 = row_sum_7 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_8, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_7));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -1933,7 +2024,7 @@ APART void bahdanau_few_begin_any(const struct call *call, int64_t task, const s
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query[a][r] = sum over d of compatibility_wq * q_tile */
-    dot2_any(round_up(r1 - r0, 8), compatibility_wq, q_tile + r0, query + r0);
+    dot3_any(round_up(r1 - r0, 8), compatibility_wq, q_tile + r0, query + r0);
 }
 
 /* States begin with no key. */
@@ -2008,7 +2099,7 @@ APART void bahdanau_few_keys_any(const struct call *call, int64_t task, const st
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[a][j] = sum over d of compatibility_wk * k_tile */
-        dot0_any(round_up(j1 - j0, 8), compatibility_wk, k_tile, key);
+        dot4_any(round_up(j1 - j0, 8), compatibility_wk, k_tile, key);
         /* weight = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < rows; r++) {
@@ -2086,7 +2177,7 @@ APART void bahdanau_few_keys_any(const struct call *call, int64_t task, const st
             }
         }
         /* state_3[r][e] += sum over j of weight * v */
-        dot3_any(rows, j1 - j0, weight, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+        dot5_any(rows, j1 - j0, weight, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
     }
 }
 
@@ -2221,19 +2312,19 @@ static struct version version(int64_t n_k, int64_t rows)
         __builtin_cpu_supports("avx512vl")) {
         if (rows <= 64) return (struct version){.head = bahdanau_few_v4, .tile = 0, .own = 73728, .shared = 49920,
             .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = bahdanau_rows_v4, .tile = 256, .own = 405504};
+        return (struct version){.rows = bahdanau_rows_v4, .tile = 256, .own = 261248};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (rows <= 64) return (struct version){.head = bahdanau_few_v3, .tile = 0, .own = 73728, .shared = 49920,
             .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = bahdanau_rows_v3, .tile = 256, .own = 405504};
+        return (struct version){.rows = bahdanau_rows_v3, .tile = 256, .own = 255040};
     }
 #endif
     if (rows <= 64) return (struct version){.head = bahdanau_few_any, .tile = 0, .own = 73728, .shared = 49920,
         .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = bahdanau_rows_any, .tile = 128, .own = 231936};
+    return (struct version){.rows = bahdanau_rows_any, .tile = 128, .own = 155200};
 }
 
 enum { MANY_ROWS = 1 << 30 };

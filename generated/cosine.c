@@ -37,11 +37,11 @@
    Keys that no query of the tile sees are skipped.
    Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 406528 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 236928 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 191488 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 406528 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 230784 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 191488 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 232448 bytes of workspace a thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 130944 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 191488 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp cosine.c … -lattnrt -lm */
 #ifdef __cplusplus
@@ -354,14 +354,14 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 64, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, factor, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -389,71 +389,82 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
-    float *const row_max = (float *)(void *)(work + 156672); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 157696); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 158720); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 159744); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 160768); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 230400); /* [e: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const all_query_2 = (float *)(void *)(work + 384); /* [d: 64, i: 32, 8 times] */
+    float *const score = (float *)(void *)(work + 65920); /* [j: 96, i: 32] */
+    float *const all_row_max = (float *)(void *)(work + 78208); /* [i: 32, 8 times] */
+    float *const old_max = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 79232); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 80256); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 81280); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 146816); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 300032); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 369664); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query + i, splat_v4(0.0f));
-    }
-    /* query += q_tile * q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_in[u] = (vec_v4){0};
+    float *const q_tile = (float *)(void *)(work + 65920); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 212352); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query_2 = all_query_2 + (i0 - i_block) / 32 * 2048;
+        float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query + i, splat_v4(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
-                query_in[u] += q_tile_0 * q_tile_0;
+        /* query += q_tile * q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
+                    query_in[u] += q_tile_0 * q_tile_0;
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query + i, load_v4(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query + i, load_v4(query + i) + query_in[u]);
+        /* query_2 = (q_tile * (1.0f / sqrt(query + 1e-06f))) * 14.42695f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_1 = 1.0f / sqrt_v4(load_v4(query + i) + 1e-06f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(query_2 + d * 32 + i, (load_v4(q_tile + d * 32 + i) * t_1) * 14.42695f);
+            }
         }
-    }
-    /* q_tile = (q_tile * (1.0f / sqrt(query + 1e-06f))) * 14.42695f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_1 = 1.0f / sqrt_v4(load_v4(query + i) + 1e-06f);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 272 + i, (load_v4(q_tile + d * 272 + i) * t_1) * 14.42695f);
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_max + i, splat_v4(-FLT_MAX));
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_max + i, splat_v4(-FLT_MAX));
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -466,7 +477,7 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    const vec_v4 k_tile_2 = load_v4(k_tile + d * 144 + j);
+                    const vec_v4 k_tile_2 = load_v4(k_tile + d * 96 + j);
                     key_in[u] += k_tile_2 * k_tile_2;
                 }
             }
@@ -478,64 +489,80 @@ TARGET_v4 static void cosine_rows_v4(const struct call *call, int64_t task, unsi
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_3 = 1.0f / sqrt_v4(load_v4(key + j) + 1e-06f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 144 + j, load_v4(k_tile + d * 144 + j) * t_3);
+                store_v4(k_tile + d * 96 + j, load_v4(k_tile + d * 96 + j) * t_3);
             }
         }
-        /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_v4(round_up(i1 - i0, 64), j1 - j0, k_tile, q_tile, score);
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(old_max + i, load_v4(row_max + i));
-        }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_max_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_max_in[u] = load_v4(row_max + i);
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query_2 = all_query_2 + (i0 - i_block) / 32 * 2048;
+            float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            /* score[j][i] = sum over d of k_tile * query_2 */
+            dot0_v4(j1 - j0, k_tile, query_2, score);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(old_max + i, load_v4(row_max + i));
             }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 272 + i));
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_max_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_max_in[u] = load_v4(row_max + i);
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 32 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(row_max + i, row_max_in[u]);
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(row_max + i, row_max_in[u]);
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 old_max_4 = load_v4(old_max + i);
+                const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new5);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new5);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new5);
             }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_4 = load_v4(old_max + i);
-            const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new5);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new5);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new5);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_7 = load_v4(row_max + i);
-            vec_v4 row_sum_in = (vec_v4){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_6 = load_v4(score + j * 272 + i);
-                const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
-                store_v4(score + j * 272 + i, score_new8);
-                row_sum_in += score_new8;
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_max_7 = load_v4(row_max + i);
+                vec_v4 row_sum_in = (vec_v4){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v4 score_6 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
+                    store_v4(score + j * 32 + i, score_new8);
+                    row_sum_in += score_new8;
+                }
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
             }
-            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        dot1_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_9 = load_v4(row_sum + i);
-        const mask_v4 t_10 = row_sum_9 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_10, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_9));
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_sum_9 = load_v4(row_sum + i);
+                const mask_v4 t_10 = row_sum_9 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_10, splat_v4(0.0f), load_v4(sum + e * 32 + i) / row_sum_9));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -1082,14 +1109,14 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -1117,71 +1144,82 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
-    float *const row_max = (float *)(void *)(work + 156672); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 157696); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 158720); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 159744); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 160768); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 230400); /* [e: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const all_query_2 = (float *)(void *)(work + 384); /* [d: 64, i: 16, 16 times] */
+    float *const score = (float *)(void *)(work + 65920); /* [j: 96, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 72064); /* [i: 16, 16 times] */
+    float *const old_max = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 73088); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 74112); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 75136); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 140672); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 300032); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 369664); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query + i, splat_v3(0.0f));
-    }
-    /* query += q_tile * q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_in[u] = (vec_v3){0};
+    float *const q_tile = (float *)(void *)(work + 65920); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 206208); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 1024;
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query + i, splat_v3(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* query += q_tile * q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
-                query_in[u] += q_tile_0 * q_tile_0;
+                query_in[u] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
+                    query_in[u] += q_tile_0 * q_tile_0;
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query + i, load_v3(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query + i, load_v3(query + i) + query_in[u]);
+        /* query_2 = (q_tile * (1.0f / sqrt(query + 1e-06f))) * 14.42695f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_1 = 1.0f / sqrt_v3(load_v3(query + i) + 1e-06f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(query_2 + d * 16 + i, (load_v3(q_tile + d * 16 + i) * t_1) * 14.42695f);
+            }
         }
-    }
-    /* q_tile = (q_tile * (1.0f / sqrt(query + 1e-06f))) * 14.42695f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_1 = 1.0f / sqrt_v3(load_v3(query + i) + 1e-06f);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 272 + i, (load_v3(q_tile + d * 272 + i) * t_1) * 14.42695f);
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_max + i, splat_v3(-FLT_MAX));
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_max + i, splat_v3(-FLT_MAX));
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -1194,7 +1232,7 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    const vec_v3 k_tile_2 = load_v3(k_tile + d * 144 + j);
+                    const vec_v3 k_tile_2 = load_v3(k_tile + d * 96 + j);
                     key_in[u] += k_tile_2 * k_tile_2;
                 }
             }
@@ -1206,64 +1244,80 @@ TARGET_v3 static void cosine_rows_v3(const struct call *call, int64_t task, unsi
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_3 = 1.0f / sqrt_v3(load_v3(key + j) + 1e-06f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 144 + j, load_v3(k_tile + d * 144 + j) * t_3);
+                store_v3(k_tile + d * 96 + j, load_v3(k_tile + d * 96 + j) * t_3);
             }
         }
-        /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_v3(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score);
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(old_max + i, load_v3(row_max + i));
-        }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_max_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_max_in[u] = load_v3(row_max + i);
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 1024;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            /* score[j][i] = sum over d of k_tile * query_2 */
+            dot0_v3(j1 - j0, k_tile, query_2, score);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(old_max + i, load_v3(row_max + i));
             }
-            for (int64_t j = 0; j < j1 - j0; j++) {
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_max_in[2];
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 272 + i));
+                    row_max_in[u] = load_v3(row_max + i);
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 16 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(row_max + i, row_max_in[u]);
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(row_max + i, row_max_in[u]);
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 old_max_4 = load_v3(old_max + i);
+                const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new5);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new5);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new5);
             }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_4 = load_v3(old_max + i);
-            const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new5);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new5);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new5);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_7 = load_v3(row_max + i);
-            vec_v3 row_sum_in = (vec_v3){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_6 = load_v3(score + j * 272 + i);
-                const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
-                store_v3(score + j * 272 + i, score_new8);
-                row_sum_in += score_new8;
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_max_7 = load_v3(row_max + i);
+                vec_v3 row_sum_in = (vec_v3){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v3 score_6 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
+                    store_v3(score + j * 16 + i, score_new8);
+                    row_sum_in += score_new8;
+                }
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
             }
-            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        dot1_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_9 = load_v3(row_sum + i);
-        const mask_v3 t_10 = row_sum_9 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_10, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_9));
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_sum_9 = load_v3(row_sum + i);
+                const mask_v3 t_10 = row_sum_9 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_10, splat_v3(0.0f), load_v3(sum + e * 16 + i) / row_sum_9));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -1801,12 +1855,12 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -1834,71 +1888,82 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128 of 144] */
-    float *const row_max = (float *)(void *)(work + 82944); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 83456); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 83968); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 84480); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 84992); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 121856); /* [e: 64, i: 128 of 144] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const all_query_2 = (float *)(void *)(work + 384); /* [d: 64, i: 16, 8 times] */
+    float *const score = (float *)(void *)(work + 33152); /* [j: 96, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 39296); /* [i: 16, 8 times] */
+    float *const old_max = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 39808); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 40320); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 40832); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 73600); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 158720); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 195584); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query + i, splat_any(0.0f));
-    }
-    /* query += q_tile * q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_in[u] = (vec_any){0};
+    float *const q_tile = (float *)(void *)(work + 33152); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 106368); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 1024;
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query + i, splat_any(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* query += q_tile * q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
-                query_in[u] += q_tile_0 * q_tile_0;
+                query_in[u] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
+                    query_in[u] += q_tile_0 * q_tile_0;
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query + i, load_any(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query + i, load_any(query + i) + query_in[u]);
+        /* query_2 = (q_tile * (1.0f / sqrt(query + 1e-06f))) * 14.42695f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_1 = 1.0f / sqrt_any(load_any(query + i) + 1e-06f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(query_2 + d * 16 + i, (load_any(q_tile + d * 16 + i) * t_1) * 14.42695f);
+            }
         }
-    }
-    /* q_tile = (q_tile * (1.0f / sqrt(query + 1e-06f))) * 14.42695f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_1 = 1.0f / sqrt_any(load_any(query + i) + 1e-06f);
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 144 + i, (load_any(q_tile + d * 144 + i) * t_1) * 14.42695f);
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_max + i, splat_any(-FLT_MAX));
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
         }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_max + i, splat_any(-FLT_MAX));
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -1911,7 +1976,7 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    const vec_any k_tile_2 = load_any(k_tile + d * 144 + j);
+                    const vec_any k_tile_2 = load_any(k_tile + d * 96 + j);
                     key_in[u] += k_tile_2 * k_tile_2;
                 }
             }
@@ -1923,64 +1988,81 @@ static void cosine_rows_any(const struct call *call, int64_t task, unsigned char
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_3 = 1.0f / sqrt_any(load_any(key + j) + 1e-06f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 144 + j, load_any(k_tile + d * 144 + j) * t_3);
+                store_any(k_tile + d * 96 + j, load_any(k_tile + d * 96 + j) * t_3);
             }
         }
-        /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_any(round_up(i1 - i0, 8), j1 - j0, k_tile, q_tile, score);
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(old_max + i, load_any(row_max + i));
-        }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_max_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_max_in[u] = load_any(row_max + i);
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 1024;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            /* score[j][i] = sum over d of k_tile * query_2 */
+            dot0_any(round_up(i1 - i0, 8), j1 - j0, k_tile, query_2, score);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(old_max + i, load_any(row_max + i));
             }
-            for (int64_t j = 0; j < j1 - j0; j++) {
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_max_in[2];
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_max_in[u] = max_any(row_max_in[u], load_any(score + j * 144 + i));
+                    row_max_in[u] = load_any(row_max + i);
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_max_in[u] = max_any(row_max_in[u], load_any(score + j * 16 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(row_max + i, row_max_in[u]);
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(row_max + i, row_max_in[u]);
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any old_max_4 = load_any(old_max + i);
+                const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new5);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new5);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new5);
             }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_4 = load_any(old_max + i);
-            const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new5);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new5);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new5);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_7 = load_any(row_max + i);
-            vec_any row_sum_in = (vec_any){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_6 = load_any(score + j * 144 + i);
-                const vec_any score_new8 = exp2_any(score_6 - row_max_7);
-                store_any(score + j * 144 + i, score_new8);
-                row_sum_in += score_new8;
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_max_7 = load_any(row_max + i);
+                vec_any row_sum_in = (vec_any){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_any score_6 = load_any(score + j * 16 + i);
+                    const vec_any score_new8 = exp2_any(score_6 - row_max_7);
+                    store_any(score + j * 16 + i, score_new8);
+                    row_sum_in += score_new8;
+                }
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
             }
-            add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_9 = load_any(row_sum + i);
-        const mask_any t_10 = row_sum_9 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_10, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_9));
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_sum_9 = load_any(row_sum + i);
+                const mask_any t_10 = row_sum_9 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_10, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_9));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -2309,19 +2391,19 @@ static struct version version(int64_t n_k, int64_t rows)
         __builtin_cpu_supports("avx512vl")) {
         if (rows <= 64) return (struct version){.head = cosine_few_v4, .tile = 0, .own = 73728, .shared = 50176,
             .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = cosine_rows_v4, .tile = 256, .own = 406528};
+        return (struct version){.rows = cosine_rows_v4, .tile = 256, .own = 236928};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (rows <= 64) return (struct version){.head = cosine_few_v3, .tile = 0, .own = 73728, .shared = 50176,
             .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = cosine_rows_v3, .tile = 256, .own = 406528};
+        return (struct version){.rows = cosine_rows_v3, .tile = 256, .own = 230784};
     }
 #endif
     if (rows <= 64) return (struct version){.head = cosine_few_any, .tile = 0, .own = 73728, .shared = 50176,
         .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = cosine_rows_any, .tile = 128, .own = 232448};
+    return (struct version){.rows = cosine_rows_any, .tile = 128, .own = 130944};
 }
 
 enum { MANY_ROWS = 1 << 30 };

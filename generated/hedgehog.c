@@ -51,11 +51,11 @@
    Keys that no query of the tile sees are skipped.
    Linear from 253 keys on: the weight is an inner product of 128 features,
    whose sum over keys is a state of 128 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 668672 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 342272 bytes of workspace a thread
      x86-64-v4  linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 668672 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 327808 bytes of workspace a thread
      x86-64-v3  linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 388672 bytes of workspace a thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 195712 bytes of workspace a thread
      generic    linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp hedgehog.c … -lattnrt -lm */
 #ifdef __cplusplus
@@ -343,7 +343,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[96];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -355,53 +355,39 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_v4(4, lanes, 64, 4, 64, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
-}
-TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_v4(3, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
-}
-TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
-}
-TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
-}
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
-}
-TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
     dot_v4(2, 32, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 128, 2, steps, 192, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v4(3, lanes, 64, 4, 64, 32, a, 1, 64, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot7_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(2, 32, 64, 4, 128, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 64, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot8_v4(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v4(2, 32, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
-}
-TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+}
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(4, 64, 128, 2, steps, 192, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(2, 32, 64, 4, 128, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot7_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(2, 32, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -423,128 +409,140 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     const int64_t v_row = call->p.v.row;
     const float *const features_wq = call->params->features_wq + (g * members + m) * 64 * 64;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 256 of 272] */
-    float *const query_2 = (float *)(void *)(work + 69632); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 70656); /* [c: 64, i: 256 of 272] */
-    float *const query_4 = (float *)(void *)(work + 140288); /* [i: 256] */
-    float *const query_7 = (float *)(void *)(work + 69632); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 140288); /* [i: 256] */
-    float *const key = (float *)(void *)(work + 140288); /* [c: 64, j: 144] */
-    float *const key_2 = (float *)(void *)(work + 69632); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 177152); /* [c: 64, j: 144] */
-    float *const key_4 = (float *)(void *)(work + 214016); /* [j: 144] */
-    float *const key_7 = (float *)(void *)(work + 69632); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 214016); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 214016); /* [j: 144, i: 256 of 272] */
-    float *const score_2 = (float *)(void *)(work + 370688); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 527360); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 528384); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 529408); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 599040); /* [e: 64, i: 256 of 272] */
+    float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 32] */
+    float *const query_2 = (float *)(void *)(work + 8192); /* [i: 32] */
+    float *const query_3 = (float *)(void *)(work + 8320); /* [c: 64, i: 32] */
+    float *const query_4 = (float *)(void *)(work + 16512); /* [i: 32] */
+    float *const all_query_5 = (float *)(void *)(work + 16640); /* [c: 64, i: 32, 8 times] */
+    float *const query_7 = (float *)(void *)(work + 8192); /* [i: 32] */
+    float *const query_9 = (float *)(void *)(work + 8320); /* [i: 32] */
+    float *const all_query_10 = (float *)(void *)(work + 82176); /* [c: 64, i: 32, 8 times] */
+    float *const key = (float *)(void *)(work + 147712); /* [c: 64, j: 96] */
+    float *const key_2 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 172288); /* [c: 64, j: 96] */
+    float *const key_4 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_7 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 32] */
+    float *const score_2 = (float *)(void *)(work + 196864); /* [j: 96, i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 209152); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 210176); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 211200); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 276736); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 69632); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 177152); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query[c][i] = sum over d of features_wq * q_tile */
-    dot0_v4(round_up(i1 - i0, 64), features_wq, q_tile, query);
-    /* query_2 = -INFINITY */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_2 + i, splat_v4(-INFINITY));
-    }
-    /* query_2 max= query */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_2_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_2_in[u] = load_v4(query_2 + i);
+    float *const q_tile = (float *)(void *)(work + 8192); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 172288); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query_5 = all_query_5 + (i0 - i_block) / 32 * 2048;
+        float *const query_10 = all_query_10 + (i0 - i_block) / 32 * 2048;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query[c][i] = sum over d of features_wq * q_tile */
+        dot0_v4(features_wq, q_tile, query);
+        /* query_2 = -INFINITY */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_2 + i, splat_v4(-INFINITY));
         }
-        for (int64_t c = 0; c < 64; c++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_2_in[u] = max_v4(query_2_in[u], load_v4(query + c * 272 + i));
+        /* query_2 max= query */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_2_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_2_in[u] = load_v4(query_2 + i);
+            }
+            for (int64_t c = 0; c < 64; c++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    query_2_in[u] = max_v4(query_2_in[u], load_v4(query + c * 32 + i));
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query_2 + i, query_2_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query_2 + i, query_2_in[u]);
+        /* query_4 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_4 + i, splat_v4(0.0f));
         }
-    }
-    /* query_4 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_4 + i, splat_v4(0.0f));
-    }
-    /* query_3 = exp(query - query_2); query_4 += query_3 */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_2_0 = load_v4(query_2 + i);
-        vec_v4 query_4_in = (vec_v4){0};
-        for (int64_t c = 0; c < 64; c++) {
-            const vec_v4 query_3_new1 = exp_v4(load_v4(query + c * 272 + i) - query_2_0);
-            store_v4(query_3 + c * 272 + i, query_3_new1);
-            query_4_in += query_3_new1;
+        /* query_3 = exp(query - query_2); query_4 += query_3 */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 query_2_0 = load_v4(query_2 + i);
+            vec_v4 query_4_in = (vec_v4){0};
+            for (int64_t c = 0; c < 64; c++) {
+                const vec_v4 query_3_new1 = exp_v4(load_v4(query + c * 32 + i) - query_2_0);
+                store_v4(query_3 + c * 32 + i, query_3_new1);
+                query_4_in += query_3_new1;
+            }
+            store_v4(query_4 + i, load_v4(query_4 + i) + query_4_in);
         }
-        store_v4(query_4 + i, load_v4(query_4 + i) + query_4_in);
-    }
-    /* query_7 = -INFINITY */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_7 + i, splat_v4(-INFINITY));
-    }
-    /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_4_2 = load_v4(query_4 + i);
-        vec_v4 query_7_in = load_v4(query_7 + i);
-        for (int64_t c = 0; c < 64; c++) {
-            store_v4(query_3 + c * 272 + i, load_v4(query_3 + c * 272 + i) / query_4_2);
-            const vec_v4 query_5 = load_v4(query + c * 272 + i);
-            const vec_v4 query_new6 = -query_5;
-            store_v4(query + c * 272 + i, query_new6);
-            query_7_in = max_v4(query_7_in, query_new6);
+        /* query_7 = -INFINITY */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_7 + i, splat_v4(-INFINITY));
         }
-        store_v4(query_7 + i, query_7_in);
-    }
-    /* query_9 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_9 + i, splat_v4(0.0f));
-    }
-    /* query = exp(query - query_7); query_9 += query */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_7_9 = load_v4(query_7 + i);
-        vec_v4 query_9_in = (vec_v4){0};
-        for (int64_t c = 0; c < 64; c++) {
-            const vec_v4 query_8 = load_v4(query + c * 272 + i);
-            const vec_v4 query_new10 = exp_v4(query_8 - query_7_9);
-            store_v4(query + c * 272 + i, query_new10);
-            query_9_in += query_new10;
+        /* query_5 = query_3 / query_4; query = neg(query); query_7 max= query */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 query_4_2 = load_v4(query_4 + i);
+            vec_v4 query_7_in = load_v4(query_7 + i);
+            for (int64_t c = 0; c < 64; c++) {
+                store_v4(query_5 + c * 32 + i, load_v4(query_3 + c * 32 + i) / query_4_2);
+                const vec_v4 query_6 = load_v4(query + c * 32 + i);
+                const vec_v4 query_new7 = -query_6;
+                store_v4(query + c * 32 + i, query_new7);
+                query_7_in = max_v4(query_7_in, query_new7);
+            }
+            store_v4(query_7 + i, query_7_in);
         }
-        store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in);
-    }
-    /* query = query / query_9 */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_9_11 = load_v4(query_9 + i);
-        for (int64_t c = 0; c < 64; c++) {
-            store_v4(query + c * 272 + i, load_v4(query + c * 272 + i) / query_9_11);
+        /* query_9 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_9 + i, splat_v4(0.0f));
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
+        /* query = exp(query - query_7); query_9 += query */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 query_7_9 = load_v4(query_7 + i);
+            vec_v4 query_9_in = (vec_v4){0};
+            for (int64_t c = 0; c < 64; c++) {
+                const vec_v4 query_8 = load_v4(query + c * 32 + i);
+                const vec_v4 query_new10 = exp_v4(query_8 - query_7_9);
+                store_v4(query + c * 32 + i, query_new10);
+                query_9_in += query_new10;
+            }
+            store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in);
+        }
+        /* query_10 = query / query_9 */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 query_9_11 = load_v4(query_9 + i);
+            for (int64_t c = 0; c < 64; c++) {
+                store_v4(query_10 + c * 32 + i, load_v4(query + c * 32 + i) / query_9_11);
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
         dot1_v4(round_up(j1 - j0, 48), features_wk, k_tile, key);
         /* key_2 = -INFINITY */
@@ -559,7 +557,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             }
             for (int64_t c = 0; c < 64; c++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_2_in[u] = max_v4(key_2_in[u], load_v4(key + c * 144 + j));
+                    key_2_in[u] = max_v4(key_2_in[u], load_v4(key + c * 96 + j));
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
@@ -575,8 +573,8 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             const vec_v4 key_2_12 = load_v4(key_2 + j);
             vec_v4 key_4_in = (vec_v4){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v4 key_3_new13 = exp_v4(load_v4(key + c * 144 + j) - key_2_12);
-                store_v4(key_3 + c * 144 + j, key_3_new13);
+                const vec_v4 key_3_new13 = exp_v4(load_v4(key + c * 96 + j) - key_2_12);
+                store_v4(key_3 + c * 96 + j, key_3_new13);
                 key_4_in += key_3_new13;
             }
             store_v4(key_4 + j, load_v4(key_4 + j) + key_4_in);
@@ -590,10 +588,10 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             const vec_v4 key_4_14 = load_v4(key_4 + j);
             vec_v4 key_7_in = load_v4(key_7 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v4(key_3 + c * 144 + j, load_v4(key_3 + c * 144 + j) / key_4_14);
-                const vec_v4 key_15 = load_v4(key + c * 144 + j);
+                store_v4(key_3 + c * 96 + j, load_v4(key_3 + c * 96 + j) / key_4_14);
+                const vec_v4 key_15 = load_v4(key + c * 96 + j);
                 const vec_v4 key_new16 = -key_15;
-                store_v4(key + c * 144 + j, key_new16);
+                store_v4(key + c * 96 + j, key_new16);
                 key_7_in = max_v4(key_7_in, key_new16);
             }
             store_v4(key_7 + j, key_7_in);
@@ -607,9 +605,9 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             const vec_v4 key_7_18 = load_v4(key_7 + j);
             vec_v4 key_9_in = (vec_v4){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v4 key_17 = load_v4(key + c * 144 + j);
+                const vec_v4 key_17 = load_v4(key + c * 96 + j);
                 const vec_v4 key_new19 = exp_v4(key_17 - key_7_18);
-                store_v4(key + c * 144 + j, key_new19);
+                store_v4(key + c * 96 + j, key_new19);
                 key_9_in += key_new19;
             }
             store_v4(key_9 + j, load_v4(key_9 + j) + key_9_in);
@@ -618,73 +616,91 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_9_20 = load_v4(key_9 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v4(key + c * 144 + j, load_v4(key + c * 144 + j) / key_9_20);
+                store_v4(key + c * 96 + j, load_v4(key + c * 96 + j) / key_9_20);
             }
         }
-        /* score[j][i] = sum over c of key_3 * query_3 */
-        dot2_v4(round_up(i1 - i0, 64), j1 - j0, key_3, query_3, score);
-        /* score_2[j][i] = sum over c of key * query */
-        dot2_v4(round_up(i1 - i0, 64), j1 - j0, key, query, score_2);
-        /* score = score + score_2 */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    store_v4(score + j * 272 + i, load_v4(score + j * 272 + i) + load_v4(score_2 + j * 272 + i));
-                }
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_21 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_22 = (i0 + i + lane_v4) + t_21;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query_5 = all_query_5 + (i0 - i_block) / 32 * 2048;
+            float *const query_10 = all_query_10 + (i0 - i_block) / 32 * 2048;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over c of key_3 * query_5 */
+            dot2_v4(j1 - j0, key_3, query_5, score);
+            /* score_2[j][i] = sum over c of key * query_10 */
+            dot2_v4(j1 - j0, key, query_10, score_2);
+            /* score = score + score_2 */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_22, mask_v4),
-                        load_v4(score + j * 272 + i), splat_v4(0.0f)));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) + load_v4(score_2 + j * 32 + i));
+                    }
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_sum_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_sum_in[u] = (vec_v4){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot3_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[16];
-                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_23 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_21 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_23), mask_v4);
+                    const ints_v4 t_22 = (i0 + i + lane_v4) + t_21;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_22, mask_v4),
+                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                    }
                 }
-                add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot4_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_24 = load_v4(row_sum + i);
-        const mask_v4 t_25 = row_sum_24 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_25, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_24));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_sum_in[u] = (vec_v4){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        row_sum_in[u] += load_v4(score + j * 32 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 seen[2];
+                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_23 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_23), mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                }
+            } else
+                dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_sum_24 = load_v4(row_sum + i);
+                const mask_v4 t_25 = row_sum_24 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_25, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_24));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -748,7 +764,7 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot5_v4(features_wk, k_tile, key);
+        dot0_v4(features_wk, k_tile, key);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_2 + j, splat_v4(-INFINITY));
@@ -844,7 +860,7 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
             state[(chunk - chunk0) * 8336 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_11 * v */
-        dot6_v4(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8336);
+        dot5_v4(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8336);
     }
 }
 
@@ -940,7 +956,7 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* query[c][i] = sum over d of features_wq * q_tile */
-            dot5_v4(features_wq + m * 4096, q_tile, query);
+            dot0_v4(features_wq + m * 4096, q_tile, query);
             /* query_2 = -INFINITY */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(query_2 + i, splat_v4(-INFINITY));
@@ -1049,7 +1065,7 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
             /* query_13[e][i] = sum over f of state_2 * query_11 */
-            dot7_v4(state_2 + (chunk - chunk0) * 8336, query_11, query_13);
+            dot6_v4(state_2 + (chunk - chunk0) * 8336, query_11, query_13);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1066,7 +1082,7 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
-                dot5_v4(features_wk, k_tile_2, key_12);
+                dot0_v4(features_wk, k_tile_2, key_12);
                 /* key_13 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     store_v4(key_13 + j, splat_v4(-INFINITY));
@@ -1142,9 +1158,9 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                     }
                 }
                 /* score[j][i] = sum over c of key_14 * query_3 */
-                dot8_v4(j1 - j0, key_14, query_3, score);
+                dot7_v4(j1 - j0, key_14, query_3, score);
                 /* score_2[j][i] = sum over c of key_12 * query */
-                dot8_v4(j1 - j0, key_12, query, score_2);
+                dot7_v4(j1 - j0, key_12, query, score_2);
                 /* score = score + score_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -1184,7 +1200,7 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[2];
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1197,7 +1213,7 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                         add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                     }
                 } else
-                    dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1454,7 +1470,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[96];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -1466,27 +1482,27 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, 64, 4, 64, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
@@ -1534,128 +1550,140 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     const int64_t v_row = call->p.v.row;
     const float *const features_wq = call->params->features_wq + (g * members + m) * 64 * 64;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 256 of 272] */
-    float *const query_2 = (float *)(void *)(work + 69632); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 70656); /* [c: 64, i: 256 of 272] */
-    float *const query_4 = (float *)(void *)(work + 140288); /* [i: 256] */
-    float *const query_7 = (float *)(void *)(work + 69632); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 140288); /* [i: 256] */
-    float *const key = (float *)(void *)(work + 140288); /* [c: 64, j: 144] */
-    float *const key_2 = (float *)(void *)(work + 69632); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 177152); /* [c: 64, j: 144] */
-    float *const key_4 = (float *)(void *)(work + 214016); /* [j: 144] */
-    float *const key_7 = (float *)(void *)(work + 69632); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 214016); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 214016); /* [j: 144, i: 256 of 272] */
-    float *const score_2 = (float *)(void *)(work + 370688); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 527360); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 528384); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 529408); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 599040); /* [e: 64, i: 256 of 272] */
+    float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 16] */
+    float *const query_2 = (float *)(void *)(work + 4096); /* [i: 16] */
+    float *const query_3 = (float *)(void *)(work + 4160); /* [c: 64, i: 16] */
+    float *const query_4 = (float *)(void *)(work + 8256); /* [i: 16] */
+    float *const all_query_5 = (float *)(void *)(work + 8320); /* [c: 64, i: 16, 16 times] */
+    float *const query_7 = (float *)(void *)(work + 4096); /* [i: 16] */
+    float *const query_9 = (float *)(void *)(work + 4160); /* [i: 16] */
+    float *const all_query_10 = (float *)(void *)(work + 73856); /* [c: 64, i: 16, 16 times] */
+    float *const key = (float *)(void *)(work + 139392); /* [c: 64, j: 96] */
+    float *const key_2 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 163968); /* [c: 64, j: 96] */
+    float *const key_4 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_7 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
+    float *const score_2 = (float *)(void *)(work + 188544); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 194688); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 195712); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 196736); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 262272); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 69632); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 177152); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query[c][i] = sum over d of features_wq * q_tile */
-    dot0_v3(round_up(i1 - i0, 16), features_wq, q_tile, query);
-    /* query_2 = -INFINITY */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_2 + i, splat_v3(-INFINITY));
-    }
-    /* query_2 max= query */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_2_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_2_in[u] = load_v3(query_2 + i);
+    float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 163968); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 1024;
+        float *const query_10 = all_query_10 + (i0 - i_block) / 16 * 1024;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query[c][i] = sum over d of features_wq * q_tile */
+        dot0_v3(features_wq, q_tile, query);
+        /* query_2 = -INFINITY */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_2 + i, splat_v3(-INFINITY));
         }
-        for (int64_t c = 0; c < 64; c++) {
+        /* query_2 max= query */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_2_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_2_in[u] = max_v3(query_2_in[u], load_v3(query + c * 272 + i));
+                query_2_in[u] = load_v3(query_2 + i);
+            }
+            for (int64_t c = 0; c < 64; c++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_2_in[u] = max_v3(query_2_in[u], load_v3(query + c * 16 + i));
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query_2 + i, query_2_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query_2 + i, query_2_in[u]);
+        /* query_4 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_4 + i, splat_v3(0.0f));
         }
-    }
-    /* query_4 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_4 + i, splat_v3(0.0f));
-    }
-    /* query_3 = exp(query - query_2); query_4 += query_3 */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_2_0 = load_v3(query_2 + i);
-        vec_v3 query_4_in = (vec_v3){0};
-        for (int64_t c = 0; c < 64; c++) {
-            const vec_v3 query_3_new1 = exp_v3(load_v3(query + c * 272 + i) - query_2_0);
-            store_v3(query_3 + c * 272 + i, query_3_new1);
-            query_4_in += query_3_new1;
+        /* query_3 = exp(query - query_2); query_4 += query_3 */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 query_2_0 = load_v3(query_2 + i);
+            vec_v3 query_4_in = (vec_v3){0};
+            for (int64_t c = 0; c < 64; c++) {
+                const vec_v3 query_3_new1 = exp_v3(load_v3(query + c * 16 + i) - query_2_0);
+                store_v3(query_3 + c * 16 + i, query_3_new1);
+                query_4_in += query_3_new1;
+            }
+            store_v3(query_4 + i, load_v3(query_4 + i) + query_4_in);
         }
-        store_v3(query_4 + i, load_v3(query_4 + i) + query_4_in);
-    }
-    /* query_7 = -INFINITY */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_7 + i, splat_v3(-INFINITY));
-    }
-    /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_4_2 = load_v3(query_4 + i);
-        vec_v3 query_7_in = load_v3(query_7 + i);
-        for (int64_t c = 0; c < 64; c++) {
-            store_v3(query_3 + c * 272 + i, load_v3(query_3 + c * 272 + i) / query_4_2);
-            const vec_v3 query_5 = load_v3(query + c * 272 + i);
-            const vec_v3 query_new6 = -query_5;
-            store_v3(query + c * 272 + i, query_new6);
-            query_7_in = max_v3(query_7_in, query_new6);
+        /* query_7 = -INFINITY */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_7 + i, splat_v3(-INFINITY));
         }
-        store_v3(query_7 + i, query_7_in);
-    }
-    /* query_9 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_9 + i, splat_v3(0.0f));
-    }
-    /* query = exp(query - query_7); query_9 += query */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_7_9 = load_v3(query_7 + i);
-        vec_v3 query_9_in = (vec_v3){0};
-        for (int64_t c = 0; c < 64; c++) {
-            const vec_v3 query_8 = load_v3(query + c * 272 + i);
-            const vec_v3 query_new10 = exp_v3(query_8 - query_7_9);
-            store_v3(query + c * 272 + i, query_new10);
-            query_9_in += query_new10;
+        /* query_5 = query_3 / query_4; query = neg(query); query_7 max= query */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 query_4_2 = load_v3(query_4 + i);
+            vec_v3 query_7_in = load_v3(query_7 + i);
+            for (int64_t c = 0; c < 64; c++) {
+                store_v3(query_5 + c * 16 + i, load_v3(query_3 + c * 16 + i) / query_4_2);
+                const vec_v3 query_6 = load_v3(query + c * 16 + i);
+                const vec_v3 query_new7 = -query_6;
+                store_v3(query + c * 16 + i, query_new7);
+                query_7_in = max_v3(query_7_in, query_new7);
+            }
+            store_v3(query_7 + i, query_7_in);
         }
-        store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in);
-    }
-    /* query = query / query_9 */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_9_11 = load_v3(query_9 + i);
-        for (int64_t c = 0; c < 64; c++) {
-            store_v3(query + c * 272 + i, load_v3(query + c * 272 + i) / query_9_11);
+        /* query_9 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_9 + i, splat_v3(0.0f));
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
+        /* query = exp(query - query_7); query_9 += query */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 query_7_9 = load_v3(query_7 + i);
+            vec_v3 query_9_in = (vec_v3){0};
+            for (int64_t c = 0; c < 64; c++) {
+                const vec_v3 query_8 = load_v3(query + c * 16 + i);
+                const vec_v3 query_new10 = exp_v3(query_8 - query_7_9);
+                store_v3(query + c * 16 + i, query_new10);
+                query_9_in += query_new10;
+            }
+            store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in);
+        }
+        /* query_10 = query / query_9 */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 query_9_11 = load_v3(query_9 + i);
+            for (int64_t c = 0; c < 64; c++) {
+                store_v3(query_10 + c * 16 + i, load_v3(query + c * 16 + i) / query_9_11);
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
         dot1_v3(round_up(j1 - j0, 16), features_wk, k_tile, key);
         /* key_2 = -INFINITY */
@@ -1670,7 +1698,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             }
             for (int64_t c = 0; c < 64; c++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_2_in[u] = max_v3(key_2_in[u], load_v3(key + c * 144 + j));
+                    key_2_in[u] = max_v3(key_2_in[u], load_v3(key + c * 96 + j));
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -1686,8 +1714,8 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             const vec_v3 key_2_12 = load_v3(key_2 + j);
             vec_v3 key_4_in = (vec_v3){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v3 key_3_new13 = exp_v3(load_v3(key + c * 144 + j) - key_2_12);
-                store_v3(key_3 + c * 144 + j, key_3_new13);
+                const vec_v3 key_3_new13 = exp_v3(load_v3(key + c * 96 + j) - key_2_12);
+                store_v3(key_3 + c * 96 + j, key_3_new13);
                 key_4_in += key_3_new13;
             }
             store_v3(key_4 + j, load_v3(key_4 + j) + key_4_in);
@@ -1701,10 +1729,10 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             const vec_v3 key_4_14 = load_v3(key_4 + j);
             vec_v3 key_7_in = load_v3(key_7 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v3(key_3 + c * 144 + j, load_v3(key_3 + c * 144 + j) / key_4_14);
-                const vec_v3 key_15 = load_v3(key + c * 144 + j);
+                store_v3(key_3 + c * 96 + j, load_v3(key_3 + c * 96 + j) / key_4_14);
+                const vec_v3 key_15 = load_v3(key + c * 96 + j);
                 const vec_v3 key_new16 = -key_15;
-                store_v3(key + c * 144 + j, key_new16);
+                store_v3(key + c * 96 + j, key_new16);
                 key_7_in = max_v3(key_7_in, key_new16);
             }
             store_v3(key_7 + j, key_7_in);
@@ -1718,9 +1746,9 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             const vec_v3 key_7_18 = load_v3(key_7 + j);
             vec_v3 key_9_in = (vec_v3){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v3 key_17 = load_v3(key + c * 144 + j);
+                const vec_v3 key_17 = load_v3(key + c * 96 + j);
                 const vec_v3 key_new19 = exp_v3(key_17 - key_7_18);
-                store_v3(key + c * 144 + j, key_new19);
+                store_v3(key + c * 96 + j, key_new19);
                 key_9_in += key_new19;
             }
             store_v3(key_9 + j, load_v3(key_9 + j) + key_9_in);
@@ -1729,73 +1757,91 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_9_20 = load_v3(key_9 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v3(key + c * 144 + j, load_v3(key + c * 144 + j) / key_9_20);
+                store_v3(key + c * 96 + j, load_v3(key + c * 96 + j) / key_9_20);
             }
         }
-        /* score[j][i] = sum over c of key_3 * query_3 */
-        dot2_v3(round_up(i1 - i0, 16), j1 - j0, key_3, query_3, score);
-        /* score_2[j][i] = sum over c of key * query */
-        dot2_v3(round_up(i1 - i0, 16), j1 - j0, key, query, score_2);
-        /* score = score + score_2 */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(score + j * 272 + i, load_v3(score + j * 272 + i) + load_v3(score_2 + j * 272 + i));
-                }
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_21 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_22 = (i0 + i + lane_v3) + t_21;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 1024;
+            float *const query_10 = all_query_10 + (i0 - i_block) / 16 * 1024;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over c of key_3 * query_5 */
+            dot2_v3(j1 - j0, key_3, query_5, score);
+            /* score_2[j][i] = sum over c of key * query_10 */
+            dot2_v3(j1 - j0, key, query_10, score_2);
+            /* score = score + score_2 */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_22, mask_v3),
-                        load_v3(score + j * 272 + i), splat_v3(0.0f)));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(score + j * 16 + i, load_v3(score + j * 16 + i) + load_v3(score_2 + j * 16 + i));
+                    }
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_sum_in[u] = (vec_v3){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot3_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[32];
-                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_23 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_21 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_23), mask_v3);
+                    const ints_v3 t_22 = (i0 + i + lane_v3) + t_21;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_22, mask_v3),
+                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                    }
                 }
-                add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot4_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_24 = load_v3(row_sum + i);
-        const mask_v3 t_25 = row_sum_24 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_25, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_24));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] = (vec_v3){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] += load_v3(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 seen[2];
+                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_23 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_23), mask_v3);
+                    }
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_sum_24 = load_v3(row_sum + i);
+                const mask_v3 t_25 = row_sum_24 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_25, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_24));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -2555,7 +2601,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[96];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -2569,44 +2615,48 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 96, c, 96, 0, NULL, NULL);
 }
-APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
+APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
 APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
+}
+APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
-APART void dot5_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot6_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, 128, 2, steps, 192, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-APART void dot6_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 64, 4, 128, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
 }
-APART void dot7_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
-APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
@@ -2631,130 +2681,142 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     const int64_t v_row = call->p.v.row;
     const float *const features_wq = call->params->features_wq + (g * members + m) * 64 * 64;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 128 of 144] */
-    float *const query_2 = (float *)(void *)(work + 36864); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 37376); /* [c: 64, i: 128 of 144] */
-    float *const query_4 = (float *)(void *)(work + 74240); /* [i: 128] */
-    float *const query_7 = (float *)(void *)(work + 36864); /* [i: 128] */
-    float *const query_9 = (float *)(void *)(work + 74240); /* [i: 128] */
-    float *const key = (float *)(void *)(work + 74240); /* [c: 64, j: 144] */
-    float *const key_2 = (float *)(void *)(work + 111104); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 111680); /* [c: 64, j: 144] */
-    float *const key_4 = (float *)(void *)(work + 148544); /* [j: 144] */
-    float *const key_7 = (float *)(void *)(work + 111104); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 148544); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 148544); /* [j: 144, i: 128 of 144] */
-    float *const score_2 = (float *)(void *)(work + 231488); /* [j: 144, i: 128 of 144] */
-    float *const row_sum = (float *)(void *)(work + 36864); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 314432); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 314944); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 351808); /* [e: 64, i: 128 of 144] */
+    float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 16] */
+    float *const query_2 = (float *)(void *)(work + 4096); /* [i: 16] */
+    float *const query_3 = (float *)(void *)(work + 4160); /* [c: 64, i: 16] */
+    float *const query_4 = (float *)(void *)(work + 8256); /* [i: 16] */
+    float *const all_query_5 = (float *)(void *)(work + 8320); /* [c: 64, i: 16, 8 times] */
+    float *const query_7 = (float *)(void *)(work + 4096); /* [i: 16] */
+    float *const query_9 = (float *)(void *)(work + 4160); /* [i: 16] */
+    float *const all_query_10 = (float *)(void *)(work + 41088); /* [c: 64, i: 16, 8 times] */
+    float *const key = (float *)(void *)(work + 73856); /* [c: 64, j: 96] */
+    float *const key_2 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 98432); /* [c: 64, j: 96] */
+    float *const key_4 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_7 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
+    float *const score_2 = (float *)(void *)(work + 123008); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 129152); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 129664); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 130176); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 162944); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 36864); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 111104); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-    /* query[c][i] = sum over d of features_wq * q_tile */
-    dot0_any(round_up(i1 - i0, 8), features_wq, q_tile, query);
-    /* query_2 = -INFINITY */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_2 + i, splat_any(-INFINITY));
-    }
-    /* query_2 max= query */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_2_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_2_in[u] = load_any(query_2 + i);
+    float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 98432); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 1024;
+        float *const query_10 = all_query_10 + (i0 - i_block) / 16 * 1024;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query[c][i] = sum over d of features_wq * q_tile */
+        dot0_any(round_up(i1 - i0, 8), features_wq, q_tile, query);
+        /* query_2 = -INFINITY */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_2 + i, splat_any(-INFINITY));
         }
-        for (int64_t c = 0; c < 64; c++) {
+        /* query_2 max= query */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_2_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_2_in[u] = max_any(query_2_in[u], load_any(query + c * 144 + i));
+                query_2_in[u] = load_any(query_2 + i);
+            }
+            for (int64_t c = 0; c < 64; c++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_2_in[u] = max_any(query_2_in[u], load_any(query + c * 16 + i));
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query_2 + i, query_2_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query_2 + i, query_2_in[u]);
+        /* query_4 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_4 + i, splat_any(0.0f));
         }
-    }
-    /* query_4 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_4 + i, splat_any(0.0f));
-    }
-    /* query_3 = exp(query - query_2); query_4 += query_3 */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_2_0 = load_any(query_2 + i);
-        vec_any query_4_in = (vec_any){0};
-        for (int64_t c = 0; c < 64; c++) {
-            const vec_any query_3_new1 = exp_any(load_any(query + c * 144 + i) - query_2_0);
-            store_any(query_3 + c * 144 + i, query_3_new1);
-            query_4_in += query_3_new1;
+        /* query_3 = exp(query - query_2); query_4 += query_3 */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any query_2_0 = load_any(query_2 + i);
+            vec_any query_4_in = (vec_any){0};
+            for (int64_t c = 0; c < 64; c++) {
+                const vec_any query_3_new1 = exp_any(load_any(query + c * 16 + i) - query_2_0);
+                store_any(query_3 + c * 16 + i, query_3_new1);
+                query_4_in += query_3_new1;
+            }
+            store_any(query_4 + i, load_any(query_4 + i) + query_4_in);
         }
-        store_any(query_4 + i, load_any(query_4 + i) + query_4_in);
-    }
-    /* query_7 = -INFINITY */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_7 + i, splat_any(-INFINITY));
-    }
-    /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_4_2 = load_any(query_4 + i);
-        vec_any query_7_in = load_any(query_7 + i);
-        for (int64_t c = 0; c < 64; c++) {
-            store_any(query_3 + c * 144 + i, load_any(query_3 + c * 144 + i) / query_4_2);
-            const vec_any query_5 = load_any(query + c * 144 + i);
-            const vec_any query_new6 = -query_5;
-            store_any(query + c * 144 + i, query_new6);
-            query_7_in = max_any(query_7_in, query_new6);
+        /* query_7 = -INFINITY */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_7 + i, splat_any(-INFINITY));
         }
-        store_any(query_7 + i, query_7_in);
-    }
-    /* query_9 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_9 + i, splat_any(0.0f));
-    }
-    /* query = exp(query - query_7); query_9 += query */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_7_9 = load_any(query_7 + i);
-        vec_any query_9_in = (vec_any){0};
-        for (int64_t c = 0; c < 64; c++) {
-            const vec_any query_8 = load_any(query + c * 144 + i);
-            const vec_any query_new10 = exp_any(query_8 - query_7_9);
-            store_any(query + c * 144 + i, query_new10);
-            query_9_in += query_new10;
+        /* query_5 = query_3 / query_4; query = neg(query); query_7 max= query */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any query_4_2 = load_any(query_4 + i);
+            vec_any query_7_in = load_any(query_7 + i);
+            for (int64_t c = 0; c < 64; c++) {
+                store_any(query_5 + c * 16 + i, load_any(query_3 + c * 16 + i) / query_4_2);
+                const vec_any query_6 = load_any(query + c * 16 + i);
+                const vec_any query_new7 = -query_6;
+                store_any(query + c * 16 + i, query_new7);
+                query_7_in = max_any(query_7_in, query_new7);
+            }
+            store_any(query_7 + i, query_7_in);
         }
-        store_any(query_9 + i, load_any(query_9 + i) + query_9_in);
-    }
-    /* query = query / query_9 */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_9_11 = load_any(query_9 + i);
-        for (int64_t c = 0; c < 64; c++) {
-            store_any(query + c * 144 + i, load_any(query + c * 144 + i) / query_9_11);
+        /* query_9 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_9 + i, splat_any(0.0f));
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
+        /* query = exp(query - query_7); query_9 += query */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any query_7_9 = load_any(query_7 + i);
+            vec_any query_9_in = (vec_any){0};
+            for (int64_t c = 0; c < 64; c++) {
+                const vec_any query_8 = load_any(query + c * 16 + i);
+                const vec_any query_new10 = exp_any(query_8 - query_7_9);
+                store_any(query + c * 16 + i, query_new10);
+                query_9_in += query_new10;
+            }
+            store_any(query_9 + i, load_any(query_9 + i) + query_9_in);
+        }
+        /* query_10 = query / query_9 */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any query_9_11 = load_any(query_9 + i);
+            for (int64_t c = 0; c < 64; c++) {
+                store_any(query_10 + c * 16 + i, load_any(query + c * 16 + i) / query_9_11);
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot0_any(round_up(j1 - j0, 8), features_wk, k_tile, key);
+        dot1_any(round_up(j1 - j0, 8), features_wk, k_tile, key);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_2 + j, splat_any(-INFINITY));
@@ -2767,7 +2829,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             }
             for (int64_t c = 0; c < 64; c++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_2_in[u] = max_any(key_2_in[u], load_any(key + c * 144 + j));
+                    key_2_in[u] = max_any(key_2_in[u], load_any(key + c * 96 + j));
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -2783,8 +2845,8 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             const vec_any key_2_12 = load_any(key_2 + j);
             vec_any key_4_in = (vec_any){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_any key_3_new13 = exp_any(load_any(key + c * 144 + j) - key_2_12);
-                store_any(key_3 + c * 144 + j, key_3_new13);
+                const vec_any key_3_new13 = exp_any(load_any(key + c * 96 + j) - key_2_12);
+                store_any(key_3 + c * 96 + j, key_3_new13);
                 key_4_in += key_3_new13;
             }
             store_any(key_4 + j, load_any(key_4 + j) + key_4_in);
@@ -2798,10 +2860,10 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             const vec_any key_4_14 = load_any(key_4 + j);
             vec_any key_7_in = load_any(key_7 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_any(key_3 + c * 144 + j, load_any(key_3 + c * 144 + j) / key_4_14);
-                const vec_any key_15 = load_any(key + c * 144 + j);
+                store_any(key_3 + c * 96 + j, load_any(key_3 + c * 96 + j) / key_4_14);
+                const vec_any key_15 = load_any(key + c * 96 + j);
                 const vec_any key_new16 = -key_15;
-                store_any(key + c * 144 + j, key_new16);
+                store_any(key + c * 96 + j, key_new16);
                 key_7_in = max_any(key_7_in, key_new16);
             }
             store_any(key_7 + j, key_7_in);
@@ -2815,9 +2877,9 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             const vec_any key_7_18 = load_any(key_7 + j);
             vec_any key_9_in = (vec_any){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_any key_17 = load_any(key + c * 144 + j);
+                const vec_any key_17 = load_any(key + c * 96 + j);
                 const vec_any key_new19 = exp_any(key_17 - key_7_18);
-                store_any(key + c * 144 + j, key_new19);
+                store_any(key + c * 96 + j, key_new19);
                 key_9_in += key_new19;
             }
             store_any(key_9 + j, load_any(key_9 + j) + key_9_in);
@@ -2826,73 +2888,91 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_9_20 = load_any(key_9 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_any(key + c * 144 + j, load_any(key + c * 144 + j) / key_9_20);
+                store_any(key + c * 96 + j, load_any(key + c * 96 + j) / key_9_20);
             }
         }
-        /* score[j][i] = sum over c of key_3 * query_3 */
-        dot1_any(round_up(i1 - i0, 8), j1 - j0, key_3, query_3, score);
-        /* score_2[j][i] = sum over c of key * query */
-        dot1_any(round_up(i1 - i0, 8), j1 - j0, key, query, score_2);
-        /* score = score + score_2 */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(score + j * 144 + i, load_any(score + j * 144 + i) + load_any(score_2 + j * 144 + i));
-                }
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_21 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_22 = (i0 + i + lane_any) + t_21;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 1024;
+            float *const query_10 = all_query_10 + (i0 - i_block) / 16 * 1024;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over c of key_3 * query_5 */
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, key_3, query_5, score);
+            /* score_2[j][i] = sum over c of key * query_10 */
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, key, query_10, score_2);
+            /* score = score + score_2 */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_22, mask_any),
-                        load_any(score + j * 144 + i), splat_any(0.0f)));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(score + j * 16 + i, load_any(score + j * 16 + i) + load_any(score_2 + j * 16 + i));
+                    }
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_sum_in[u] = (vec_any){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 144 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[32];
-                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_23 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_21 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_23), mask_any);
+                    const ints_any t_22 = (i0 + i + lane_any) + t_21;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_22, mask_any),
+                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                    }
                 }
-                add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
-        } else
-            dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_24 = load_any(row_sum + i);
-        const mask_any t_25 = row_sum_24 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_25, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_24));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] = (vec_any){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] += load_any(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any seen[4];
+                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_23 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_23), mask_any);
+                    }
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot4_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_sum_24 = load_any(row_sum + i);
+                const mask_any t_25 = row_sum_24 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_25, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_24));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -2956,7 +3036,7 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
         /* key[c][j] = sum over d of features_wk * k_tile */
-        dot4_any(round_up(j1 - j0, 8), features_wk, k_tile, key);
+        dot5_any(round_up(j1 - j0, 8), features_wk, k_tile, key);
         /* key_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_2 + j, splat_any(-INFINITY));
@@ -3052,7 +3132,7 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
             state[(chunk - chunk0) * 8336 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_11 * v */
-        dot5_any(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8336);
+        dot6_any(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8336);
     }
 }
 
@@ -3148,7 +3228,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
             /* query[c][i] = sum over d of features_wq * q_tile */
-            dot4_any(round_up(i1 - i0, 8), features_wq + m * 4096, q_tile, query);
+            dot5_any(round_up(i1 - i0, 8), features_wq + m * 4096, q_tile, query);
             /* query_2 = -INFINITY */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_2 + i, splat_any(-INFINITY));
@@ -3257,7 +3337,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_13[e][i] = sum over f of state_2 * query_11 */
-            dot6_any(round_up(i1 - i0, 8), state_2 + (chunk - chunk0) * 8336, query_11, query_13);
+            dot7_any(round_up(i1 - i0, 8), state_2 + (chunk - chunk0) * 8336, query_11, query_13);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -3274,7 +3354,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
                 /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
-                dot4_any(round_up(j1 - j0, 8), features_wk, k_tile_2, key_12);
+                dot5_any(round_up(j1 - j0, 8), features_wk, k_tile_2, key_12);
                 /* key_13 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_13 + j, splat_any(-INFINITY));
@@ -3350,9 +3430,9 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                     }
                 }
                 /* score[j][i] = sum over c of key_14 * query_3 */
-                dot7_any(round_up(i1 - i0, 8), j1 - j0, key_14, query_3, score);
+                dot8_any(round_up(i1 - i0, 8), j1 - j0, key_14, query_3, score);
                 /* score_2[j][i] = sum over c of key_12 * query */
-                dot7_any(round_up(i1 - i0, 8), j1 - j0, key_12, query, score_2);
+                dot8_any(round_up(i1 - i0, 8), j1 - j0, key_12, query, score_2);
                 /* score = score + score_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -3393,7 +3473,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot8_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[8];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3406,7 +3486,7 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                         add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                     }
                 } else
-                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot10_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3462,19 +3542,19 @@ static struct version version(int64_t n_k)
         __builtin_cpu_supports("avx512vl")) {
         if (n_k >= 253) return (struct version){.head = hedgehog_linear_v4, .tile = 0, .own = 61952, .shared = 66560,
             .slot = 33344, .slots = 4, .together = 1};
-        return (struct version){.rows = hedgehog_rows_v4, .tile = 256, .own = 668672};
+        return (struct version){.rows = hedgehog_rows_v4, .tile = 256, .own = 342272};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (n_k >= 253) return (struct version){.head = hedgehog_linear_v3, .tile = 0, .own = 61952, .shared = 66560,
             .slot = 33344, .slots = 4, .together = 1};
-        return (struct version){.rows = hedgehog_rows_v3, .tile = 256, .own = 668672};
+        return (struct version){.rows = hedgehog_rows_v3, .tile = 256, .own = 327808};
     }
 #endif
     if (n_k >= 253) return (struct version){.head = hedgehog_linear_any, .tile = 0, .own = 61952, .shared = 66560,
         .slot = 33344, .slots = 4, .together = 1};
-    return (struct version){.rows = hedgehog_rows_any, .tile = 128, .own = 388672};
+    return (struct version){.rows = hedgehog_rows_any, .tile = 128, .own = 195712};
 }
 
 

@@ -37,13 +37,13 @@
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
    Linear from 70 keys on: the weight is an inner product of 65 features,
    whose sum over keys is a state of 65 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 235648 bytes of workspace a thread
      x86-64-v4  linear    tiles of 256 queries and 144 keys; 243136 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 190208 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 229440 bytes of workspace a thread
      x86-64-v3  linear    tiles of 256 queries and 144 keys; 243136 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 190208 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 231424 bytes of workspace a thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 130112 bytes of workspace a thread
      generic    linear    tiles of 128 queries and 144 keys; 176576 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 190208 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp linear_taylor.c … -lattnrt -lm */
@@ -327,14 +327,14 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 64, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -370,69 +370,79 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 156672); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 157696); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 158720); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const all_query_2 = (float *)(void *)(work + 128); /* [d: 64, i: 32, 8 times] */
+    float *const key = (float *)(void *)(work + 65664); /* [j: 96] */
+    float *const score = (float *)(void *)(work + 65664); /* [j: 96, i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 77952); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 78976); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 80000); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 145536); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 297984); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 367616); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query + i, splat_v4(0.0f));
-    }
-    /* query += q_tile * q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_in[u] = (vec_v4){0};
+    float *const q_tile = (float *)(void *)(work + 65664); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 211072); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query_2 = all_query_2 + (i0 - i_block) / 32 * 2048;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query + i, splat_v4(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
-                query_in[u] += q_tile_0 * q_tile_0;
+        /* query += q_tile * q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
+                    query_in[u] += q_tile_0 * q_tile_0;
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query + i, load_v4(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query + i, load_v4(query + i) + query_in[u]);
+        /* query_2 = q_tile * select(query == 0.0f, 0.0f, 1.0f / sqrt(query)) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 query_1 = load_v4(query + i);
+            const vec_v4 t_2 = pick_v4(query_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(query_2 + d * 32 + i, load_v4(q_tile + d * 32 + i) * t_2);
+            }
         }
-    }
-    /* q_tile = q_tile * select(query == 0.0f, 0.0f, 1.0f / sqrt(query)) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_1 = load_v4(query + i);
-        const vec_v4 t_2 = pick_v4(query_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_1));
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 272 + i, load_v4(q_tile + d * 272 + i) * t_2);
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -445,7 +455,7 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    const vec_v4 k_tile_3 = load_v4(k_tile + d * 144 + j);
+                    const vec_v4 k_tile_3 = load_v4(k_tile + d * 96 + j);
                     key_in[u] += k_tile_3 * k_tile_3;
                 }
             }
@@ -458,42 +468,57 @@ TARGET_v4 static void linear_taylor_rows_v4(const struct call *call, int64_t tas
             const vec_v4 key_4 = load_v4(key + j);
             const vec_v4 t_5 = pick_v4(key_4 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_4));
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 144 + j, load_v4(k_tile + d * 144 + j) * t_5);
+                store_v4(k_tile + d * 96 + j, load_v4(k_tile + d * 96 + j) * t_5);
             }
         }
-        /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_v4(round_up(i1 - i0, 64), j1 - j0, k_tile, q_tile, score);
-        /* score = score + 1.0f; row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_sum_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_sum_in[u] = (vec_v4){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    const vec_v4 score_6 = load_v4(score + j * 272 + i);
-                    const vec_v4 score_new7 = score_6 + 1.0f;
-                    store_v4(score + j * 272 + i, score_new7);
-                    row_sum_in[u] += score_new7;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query_2 = all_query_2 + (i0 - i_block) / 32 * 2048;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            /* score[j][i] = sum over d of k_tile * query_2 */
+            dot0_v4(j1 - j0, k_tile, query_2, score);
+            /* score = score + 1.0f; row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_sum_in[u] = (vec_v4){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        const vec_v4 score_6 = load_v4(score + j * 32 + i);
+                        const vec_v4 score_new7 = score_6 + 1.0f;
+                        store_v4(score + j * 32 + i, score_new7);
+                        row_sum_in[u] += score_new7;
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+            /* sum[e][i] += sum over j of v * score */
+            dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_sum_8 = load_v4(row_sum + i);
+                const mask_v4 t_9 = row_sum_8 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_9, splat_v4(0.0f), load_v4(sum + e * 32 + i) / row_sum_8));
+                }
             }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        dot1_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_8 = load_v4(row_sum + i);
-        const mask_v4 t_9 = row_sum_8 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_9, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_8));
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -1225,14 +1250,14 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -1268,69 +1293,79 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 156672); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 157696); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 158720); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const all_query_2 = (float *)(void *)(work + 64); /* [d: 64, i: 16, 16 times] */
+    float *const key = (float *)(void *)(work + 65600); /* [j: 96] */
+    float *const score = (float *)(void *)(work + 65600); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 71744); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 72768); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 73792); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 139328); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 297984); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 367616); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query + i, splat_v3(0.0f));
-    }
-    /* query += q_tile * q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_in[u] = (vec_v3){0};
+    float *const q_tile = (float *)(void *)(work + 65600); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 204864); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 1024;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query + i, splat_v3(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* query += q_tile * q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
-                query_in[u] += q_tile_0 * q_tile_0;
+                query_in[u] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
+                    query_in[u] += q_tile_0 * q_tile_0;
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query + i, load_v3(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query + i, load_v3(query + i) + query_in[u]);
+        /* query_2 = q_tile * select(query == 0.0f, 0.0f, 1.0f / sqrt(query)) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 query_1 = load_v3(query + i);
+            const vec_v3 t_2 = pick_v3(query_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(query_2 + d * 16 + i, load_v3(q_tile + d * 16 + i) * t_2);
+            }
         }
-    }
-    /* q_tile = q_tile * select(query == 0.0f, 0.0f, 1.0f / sqrt(query)) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_1 = load_v3(query + i);
-        const vec_v3 t_2 = pick_v3(query_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_1));
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 272 + i, load_v3(q_tile + d * 272 + i) * t_2);
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -1343,7 +1378,7 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    const vec_v3 k_tile_3 = load_v3(k_tile + d * 144 + j);
+                    const vec_v3 k_tile_3 = load_v3(k_tile + d * 96 + j);
                     key_in[u] += k_tile_3 * k_tile_3;
                 }
             }
@@ -1356,42 +1391,57 @@ TARGET_v3 static void linear_taylor_rows_v3(const struct call *call, int64_t tas
             const vec_v3 key_4 = load_v3(key + j);
             const vec_v3 t_5 = pick_v3(key_4 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_4));
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 144 + j, load_v3(k_tile + d * 144 + j) * t_5);
+                store_v3(k_tile + d * 96 + j, load_v3(k_tile + d * 96 + j) * t_5);
             }
         }
-        /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_v3(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score);
-        /* score = score + 1.0f; row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_sum_in[u] = (vec_v3){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 1024;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            /* score[j][i] = sum over d of k_tile * query_2 */
+            dot0_v3(j1 - j0, k_tile, query_2, score);
+            /* score = score + 1.0f; row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_in[2];
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    const vec_v3 score_6 = load_v3(score + j * 272 + i);
-                    const vec_v3 score_new7 = score_6 + 1.0f;
-                    store_v3(score + j * 272 + i, score_new7);
-                    row_sum_in[u] += score_new7;
+                    row_sum_in[u] = (vec_v3){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        const vec_v3 score_6 = load_v3(score + j * 16 + i);
+                        const vec_v3 score_new7 = score_6 + 1.0f;
+                        store_v3(score + j * 16 + i, score_new7);
+                        row_sum_in[u] += score_new7;
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+            /* sum[e][i] += sum over j of v * score */
+            dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_sum_8 = load_v3(row_sum + i);
+                const mask_v3 t_9 = row_sum_8 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 16 + i) / row_sum_8));
+                }
             }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        dot1_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_8 = load_v3(row_sum + i);
-        const mask_v3 t_9 = row_sum_8 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_8));
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -2115,12 +2165,12 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
 APART void dot2_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -2156,69 +2206,79 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const query = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128 of 144] */
-    float *const row_sum = (float *)(void *)(work + 82944); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 83456); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 83968); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 120832); /* [e: 64, i: 128 of 144] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const all_query_2 = (float *)(void *)(work + 64); /* [d: 64, i: 16, 8 times] */
+    float *const key = (float *)(void *)(work + 32832); /* [j: 96] */
+    float *const score = (float *)(void *)(work + 32832); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 38976); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 39488); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 40000); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 72768); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 157696); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 194560); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query + i, splat_any(0.0f));
-    }
-    /* query += q_tile * q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_in[u] = (vec_any){0};
+    float *const q_tile = (float *)(void *)(work + 32832); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 105536); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 1024;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query + i, splat_any(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* query += q_tile * q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
-                query_in[u] += q_tile_0 * q_tile_0;
+                query_in[u] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
+                    query_in[u] += q_tile_0 * q_tile_0;
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query + i, load_any(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query + i, load_any(query + i) + query_in[u]);
+        /* query_2 = q_tile * select(query == 0.0f, 0.0f, 1.0f / sqrt(query)) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any query_1 = load_any(query + i);
+            const vec_any t_2 = pick_any(query_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_1));
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(query_2 + d * 16 + i, load_any(q_tile + d * 16 + i) * t_2);
+            }
         }
-    }
-    /* q_tile = q_tile * select(query == 0.0f, 0.0f, 1.0f / sqrt(query)) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_1 = load_any(query + i);
-        const vec_any t_2 = pick_any(query_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_1));
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 144 + i, load_any(q_tile + d * 144 + i) * t_2);
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -2231,7 +2291,7 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    const vec_any k_tile_3 = load_any(k_tile + d * 144 + j);
+                    const vec_any k_tile_3 = load_any(k_tile + d * 96 + j);
                     key_in[u] += k_tile_3 * k_tile_3;
                 }
             }
@@ -2244,42 +2304,58 @@ static void linear_taylor_rows_any(const struct call *call, int64_t task, unsign
             const vec_any key_4 = load_any(key + j);
             const vec_any t_5 = pick_any(key_4 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_4));
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 144 + j, load_any(k_tile + d * 144 + j) * t_5);
+                store_any(k_tile + d * 96 + j, load_any(k_tile + d * 96 + j) * t_5);
             }
         }
-        /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_any(round_up(i1 - i0, 8), j1 - j0, k_tile, q_tile, score);
-        /* score = score + 1.0f; row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_sum_in[u] = (vec_any){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 1024;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            /* score[j][i] = sum over d of k_tile * query_2 */
+            dot0_any(round_up(i1 - i0, 8), j1 - j0, k_tile, query_2, score);
+            /* score = score + 1.0f; row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_in[2];
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    const vec_any score_6 = load_any(score + j * 144 + i);
-                    const vec_any score_new7 = score_6 + 1.0f;
-                    store_any(score + j * 144 + i, score_new7);
-                    row_sum_in[u] += score_new7;
+                    row_sum_in[u] = (vec_any){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        const vec_any score_6 = load_any(score + j * 16 + i);
+                        const vec_any score_new7 = score_6 + 1.0f;
+                        store_any(score + j * 16 + i, score_new7);
+                        row_sum_in[u] += score_new7;
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+            /* sum[e][i] += sum over j of v * score */
+            dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_sum_8 = load_any(row_sum + i);
+                const mask_any t_9 = row_sum_8 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_9, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_8));
+                }
             }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_8 = load_any(row_sum + i);
-        const mask_any t_9 = row_sum_8 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_9, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_8));
+            /* out = result, transposed back */
+            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
         }
     }
-    /* out = sum, transposed back */
-    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
 /* States begin with no key. */
@@ -2819,7 +2895,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .shared = 33920, .slot = 16960, .slots = 4, .together = 1};
         if (rows <= 64) return (struct version){.head = linear_taylor_few_v4, .tile = 0, .own = 73728, .shared = 49920,
             .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = linear_taylor_rows_v4, .tile = 256, .own = 404480};
+        return (struct version){.rows = linear_taylor_rows_v4, .tile = 256, .own = 235648};
     }
 #endif
 #if defined(__x86_64__)
@@ -2830,7 +2906,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .shared = 33920, .slot = 16960, .slots = 4, .together = 1};
         if (rows <= 64) return (struct version){.head = linear_taylor_few_v3, .tile = 0, .own = 73728, .shared = 49920,
             .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = linear_taylor_rows_v3, .tile = 256, .own = 404480};
+        return (struct version){.rows = linear_taylor_rows_v3, .tile = 256, .own = 229440};
     }
 #endif
     if (n_k >= 70 && rows <= 37) return (struct version){.head = linear_taylor_few_any, .tile = 0, .own = 73728,
@@ -2839,7 +2915,7 @@ static struct version version(int64_t n_k, int64_t rows)
         .slot = 16960, .slots = 4, .together = 1};
     if (rows <= 64) return (struct version){.head = linear_taylor_few_any, .tile = 0, .own = 73728, .shared = 49920,
         .slot = 16640, .slots = 4, .together = 1};
-    return (struct version){.rows = linear_taylor_rows_any, .tile = 128, .own = 231424};
+    return (struct version){.rows = linear_taylor_rows_any, .tile = 128, .own = 130112};
 }
 
 enum { MANY_ROWS = 1 << 30 };

@@ -46,13 +46,13 @@
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
    Linear from 622 keys on: the weight is an inner product of 136 features,
    whose sum over keys is a state of 136 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 324608 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 196608 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1221376 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 167424 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 324608 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 188416 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 1220416 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 167424 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 176128 bytes of workspace a thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 113664 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 1220416 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 167424 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp local_blocks_polysketch.c … -lattnrt -lm */
@@ -375,7 +375,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -392,7 +392,7 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 16];
+    float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
@@ -409,27 +409,27 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 16, 4, 64, 32, a, 1, 16, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, 16, 4, 64, 32, a, 1, 16, b, 32, c, 32, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 16, 4, 64, 32, a, 1, 16, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 16, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 16, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
 {
@@ -493,56 +493,67 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const query = (float *)(void *)(work + 0); /* [r: 16, i: 256 of 272] */
-    float *const query_2 = (float *)(void *)(work + 17408); /* [r: 16, i: 256 of 272] */
-    float *const key = (float *)(void *)(work + 17408); /* [r: 16, j: 144] */
-    float *const key_2 = (float *)(void *)(work + 26624); /* [r: 16, j: 144] */
-    float *const score = (float *)(void *)(work + 26624); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 183296); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 184320); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 185344); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 254976); /* [e: 64, i: 256 of 272] */
+    float *const query = (float *)(void *)(work + 0); /* [r: 16, i: 32] */
+    float *const query_2 = (float *)(void *)(work + 2048); /* [r: 16, i: 32] */
+    float *const all_query_3 = (float *)(void *)(work + 4096); /* [r: 16, i: 32, 8 times] */
+    float *const key = (float *)(void *)(work + 20480); /* [r: 16, j: 96] */
+    float *const key_2 = (float *)(void *)(work + 26624); /* [r: 16, j: 96] */
+    float *const score = (float *)(void *)(work + 26624); /* [j: 96, i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 38912); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 39936); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 40960); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 106496); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 34816); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 35840); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_v4(round_up(i1 - i0, 64), sketch_g1, q_tile, query);
-    /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_v4(round_up(i1 - i0, 64), sketch_g2, q_tile, query_2);
-    /* query = (query * query_2) * 0.25f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t r = 0; r < 16; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query + r * 272 + i, (load_v4(query + r * 272 + i) * load_v4(query_2 + r * 272 + i)) * 0.25f);
+    float *const q_tile = (float *)(void *)(work + 20480); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 172032); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query_3 = all_query_3 + (i0 - i_block) / 32 * 512;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query[r][i] = sum over d of sketch_g1 * q_tile */
+        dot0_v4(sketch_g1, q_tile, query);
+        /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
+        dot0_v4(sketch_g2, q_tile, query_2);
+        /* query_3 = (query * query_2) * 0.25f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t r = 0; r < 16; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(query_3 + r * 32 + i, (load_v4(query + r * 32 + i) * load_v4(query_2 + r * 32 + i)) *
+                        0.25f);
+                }
             }
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
             }
         }
     }
     for (int64_t j0 = max(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984), j_end = min(n_k,
-        min(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63)); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+        min(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63)); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
         dot1_v4(round_up(j1 - j0, 48), sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
@@ -551,86 +562,105 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 16; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key + r * 144 + j, (load_v4(key + r * 144 + j) * load_v4(key_2 + r * 144 + j)) * 0.25f);
+                    store_v4(key + r * 96 + j, (load_v4(key + r * 96 + j) * load_v4(key_2 + r * 96 + j)) * 0.25f);
                 }
             }
         }
-        /* score[j][i] = sum over r of key * query */
-        dot2_v4(round_up(i1 - i0, 64), j1 - j0, key, query, score);
-        /* score = score * score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    const vec_v4 score_0 = load_v4(score + j * 272 + i);
-                    store_v4(score + j * 272 + i, score_0 * score_0);
-                }
-            }
-        }
-        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (min(i0 + n_k - n_q + 1,
-            i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask */
-            /* score = select((j <= (i + (n_k - n_q))) && ((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q),
-               64)) / 64) + -31) <= ((j - floormo ... */
-            const int64_t t_1 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_2 = (i0 + i + lane_v4) + t_1;
-                const ints_v4 r3 = t_2 % 64;
-                const ints_v4 t_4 = (t_2 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
-                const ints_v4 t_5 = t_4 + (-31);
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query_3 = all_query_3 + (i0 - i_block) / 32 * 512;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            if (!(((i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984) < j1) && (j0 < min(i1 + n_k - n_q,
+                i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63)))) continue;
+                /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key * query_3 */
+            dot2_v4(j1 - j0, key, query_3, score);
+            /* score = score * score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const int64_t t_6 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_2) & ((t_5 <= t_6) &
-                        (t_6 <= t_4)), mask_v4), load_v4(score + j * 272 + i), splat_v4(0.0f)));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        const vec_v4 score_0 = load_v4(score + j * 32 + i);
+                        store_v4(score + j * 32 + i, score_0 * score_0);
+                    }
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_sum_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_sum_in[u] = (vec_v4){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1,
-            64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
-            64) + 64) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot3_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[16];
-                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_7 = n_k - n_q;
-                const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+            if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (min(i0 + n_k - n_q + 1,
+                i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask
+                */
+                /* score = select((j <= (i + (n_k - n_q))) && ((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q),
+                   64)) / 64) + -31) <= ((j - floormo ... */
+                const int64_t t_1 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
-                    const ints_v4 r9 = t_8 % 64;
-                    const ints_v4 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
-                    seen[i / 16] = __builtin_convertvector(((j0 + j) <= t_8) & (((t_10 + (-31)) <= t_11) & (t_11 <=
-                        t_10)), mask_v4);
+                    const ints_v4 t_2 = (i0 + i + lane_v4) + t_1;
+                    const ints_v4 r3 = t_2 % 64;
+                    const ints_v4 t_4 = (t_2 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
+                    const ints_v4 t_5 = t_4 + (-31);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const int64_t t_6 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_2) & ((t_5 <= t_6) &
+                            (t_6 <= t_4)), mask_v4), load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                    }
                 }
-                add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot4_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_12 = load_v4(row_sum + i) + 1.0f;
-        const mask_v4 t_13 = t_12 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_13, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_12));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_sum_in[u] = (vec_v4){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        row_sum_in[u] += load_v4(score + j * 32 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1,
+                64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
+                64) + 64) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 seen[2];
+                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_7 = n_k - n_q;
+                    const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
+                        const ints_v4 r9 = t_8 % 64;
+                        const ints_v4 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
+                        seen[i / 16] = __builtin_convertvector(((j0 + j) <= t_8) & (((t_10 + (-31)) <= t_11) & (t_11 <=
+                            t_10)), mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                }
+            } else
+                dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_12 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_13 = t_12 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_13, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_12));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -1534,7 +1564,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -1551,7 +1581,7 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 8];
+    float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
@@ -1568,27 +1598,27 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, 16, 4, 64, 32, a, 1, 16, b, 16, c, 16, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 16, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 16, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
@@ -1616,15 +1646,19 @@ TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int6
 {
     dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot11_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(2, lanes, rows, -1, 16, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot12_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -1648,56 +1682,67 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const query = (float *)(void *)(work + 0); /* [r: 16, i: 256 of 272] */
-    float *const query_2 = (float *)(void *)(work + 17408); /* [r: 16, i: 256 of 272] */
-    float *const key = (float *)(void *)(work + 17408); /* [r: 16, j: 144] */
-    float *const key_2 = (float *)(void *)(work + 26624); /* [r: 16, j: 144] */
-    float *const score = (float *)(void *)(work + 26624); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 183296); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 184320); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 185344); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 254976); /* [e: 64, i: 256 of 272] */
+    float *const query = (float *)(void *)(work + 0); /* [r: 16, i: 16] */
+    float *const query_2 = (float *)(void *)(work + 1024); /* [r: 16, i: 16] */
+    float *const all_query_3 = (float *)(void *)(work + 2048); /* [r: 16, i: 16, 16 times] */
+    float *const key = (float *)(void *)(work + 18432); /* [r: 16, j: 96] */
+    float *const key_2 = (float *)(void *)(work + 24576); /* [r: 16, j: 96] */
+    float *const score = (float *)(void *)(work + 24576); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 30720); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 31744); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 32768); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 98304); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 34816); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 35840); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_v3(round_up(i1 - i0, 16), sketch_g1, q_tile, query);
-    /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_v3(round_up(i1 - i0, 16), sketch_g2, q_tile, query_2);
-    /* query = (query * query_2) * 0.25f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t r = 0; r < 16; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query + r * 272 + i, (load_v3(query + r * 272 + i) * load_v3(query_2 + r * 272 + i)) * 0.25f);
+    float *const q_tile = (float *)(void *)(work + 18432); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 163840); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_3 = all_query_3 + (i0 - i_block) / 16 * 256;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query[r][i] = sum over d of sketch_g1 * q_tile */
+        dot0_v3(sketch_g1, q_tile, query);
+        /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
+        dot0_v3(sketch_g2, q_tile, query_2);
+        /* query_3 = (query * query_2) * 0.25f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t r = 0; r < 16; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_3 + r * 16 + i, (load_v3(query + r * 16 + i) * load_v3(query_2 + r * 16 + i)) *
+                        0.25f);
+                }
             }
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
             }
         }
     }
     for (int64_t j0 = max(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984), j_end = min(n_k,
-        min(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63)); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+        min(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63)); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
         dot1_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
@@ -1706,86 +1751,105 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 16; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key + r * 144 + j, (load_v3(key + r * 144 + j) * load_v3(key_2 + r * 144 + j)) * 0.25f);
+                    store_v3(key + r * 96 + j, (load_v3(key + r * 96 + j) * load_v3(key_2 + r * 96 + j)) * 0.25f);
                 }
             }
         }
-        /* score[j][i] = sum over r of key * query */
-        dot2_v3(round_up(i1 - i0, 16), j1 - j0, key, query, score);
-        /* score = score * score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    const vec_v3 score_0 = load_v3(score + j * 272 + i);
-                    store_v3(score + j * 272 + i, score_0 * score_0);
-                }
-            }
-        }
-        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (min(i0 + n_k - n_q + 1,
-            i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask */
-            /* score = select((j <= (i + (n_k - n_q))) && ((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q),
-               64)) / 64) + -31) <= ((j - floormo ... */
-            const int64_t t_1 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_2 = (i0 + i + lane_v3) + t_1;
-                const ints_v3 r3 = t_2 % 64;
-                const ints_v3 t_4 = (t_2 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
-                const ints_v3 t_5 = t_4 + (-31);
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_3 = all_query_3 + (i0 - i_block) / 16 * 256;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(((i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984) < j1) && (j0 < min(i1 + n_k - n_q,
+                i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63)))) continue;
+                /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key * query_3 */
+            dot2_v3(j1 - j0, key, query_3, score);
+            /* score = score * score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const int64_t t_6 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_2) & ((t_5 <= t_6) &
-                        (t_6 <= t_4)), mask_v3), load_v3(score + j * 272 + i), splat_v3(0.0f)));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        const vec_v3 score_0 = load_v3(score + j * 16 + i);
+                        store_v3(score + j * 16 + i, score_0 * score_0);
+                    }
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_sum_in[u] = (vec_v3){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1,
-            64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
-            64) + 64) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot3_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[32];
-                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_7 = n_k - n_q;
-                const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+            if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (min(i0 + n_k - n_q + 1,
+                i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask
+                */
+                /* score = select((j <= (i + (n_k - n_q))) && ((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q),
+                   64)) / 64) + -31) <= ((j - floormo ... */
+                const int64_t t_1 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
-                    const ints_v3 r9 = t_8 % 64;
-                    const ints_v3 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
-                    seen[i / 8] = __builtin_convertvector(((j0 + j) <= t_8) & (((t_10 + (-31)) <= t_11) & (t_11 <=
-                        t_10)), mask_v3);
+                    const ints_v3 t_2 = (i0 + i + lane_v3) + t_1;
+                    const ints_v3 r3 = t_2 % 64;
+                    const ints_v3 t_4 = (t_2 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
+                    const ints_v3 t_5 = t_4 + (-31);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const int64_t t_6 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_2) & ((t_5 <= t_6) &
+                            (t_6 <= t_4)), mask_v3), load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                    }
                 }
-                add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot4_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_12 = load_v3(row_sum + i) + 1.0f;
-        const mask_v3 t_13 = t_12 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_13, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_12));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] = (vec_v3){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] += load_v3(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1,
+                64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
+                64) + 64) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 seen[2];
+                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_7 = n_k - n_q;
+                    const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
+                        const ints_v3 r9 = t_8 % 64;
+                        const ints_v3 t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
+                        seen[i / 8] = __builtin_convertvector(((j0 + j) <= t_8) & (((t_10 + (-31)) <= t_11) & (t_11 <=
+                            t_10)), mask_v3);
+                    }
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_12 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_13 = t_12 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_13, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_12));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -2272,9 +2336,9 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot1_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key);
+        dot11_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot1_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_2);
+        dot11_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_2);
         /* key = (key * key_2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 16; r++) {
@@ -2284,7 +2348,7 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key */
-        dot11_v3(round_up(j1 - j0, 16), rows, query_3, key, score);
+        dot12_v3(round_up(j1 - j0, 16), rows, query_3, key, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -2327,7 +2391,7 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
             64) - 1985)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
             64) + 64) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot12_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_7 = (r_q % n_q) + n_k - n_q;
@@ -2343,7 +2407,7 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
                     v_row, j1 - j0, seen);
             }
         } else
-            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -2678,7 +2742,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -2695,7 +2759,7 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 4];
+    float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
@@ -2714,57 +2778,65 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 16, c, 16, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 16, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 96, c, 96, 0, NULL, NULL);
 }
-APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
+APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, rows, -1, 16, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
 APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
+}
+APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot5_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot6_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, 136, 4, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-APART void dot6_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 64, 4, 136, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot7_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 16, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+}
+APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
     dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot10_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 16, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -2788,145 +2860,174 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const query = (float *)(void *)(work + 0); /* [r: 16, i: 128 of 144] */
-    float *const query_2 = (float *)(void *)(work + 9216); /* [r: 16, i: 128 of 144] */
-    float *const key = (float *)(void *)(work + 9216); /* [r: 16, j: 144] */
-    float *const key_2 = (float *)(void *)(work + 18432); /* [r: 16, j: 144] */
-    float *const score = (float *)(void *)(work + 18432); /* [j: 144, i: 128 of 144] */
-    float *const row_sum = (float *)(void *)(work + 101376); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 101888); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 102400); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 139264); /* [e: 64, i: 128 of 144] */
+    float *const query = (float *)(void *)(work + 0); /* [r: 16, i: 16] */
+    float *const query_2 = (float *)(void *)(work + 1024); /* [r: 16, i: 16] */
+    float *const all_query_3 = (float *)(void *)(work + 2048); /* [r: 16, i: 16, 8 times] */
+    float *const key = (float *)(void *)(work + 10240); /* [r: 16, j: 96] */
+    float *const key_2 = (float *)(void *)(work + 16384); /* [r: 16, j: 96] */
+    float *const score = (float *)(void *)(work + 16384); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 22528); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 23040); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 23552); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 56320); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 18432); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 27648); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-    /* query[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query);
-    /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_2);
-    /* query = (query * query_2) * 0.25f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t r = 0; r < 16; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query + r * 144 + i, (load_any(query + r * 144 + i) * load_any(query_2 + r * 144 + i)) *
-                    0.25f);
+    float *const q_tile = (float *)(void *)(work + 10240); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 89088); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_3 = all_query_3 + (i0 - i_block) / 16 * 256;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query[r][i] = sum over d of sketch_g1 * q_tile */
+        dot0_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query);
+        /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
+        dot0_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_2);
+        /* query_3 = (query * query_2) * 0.25f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t r = 0; r < 16; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_3 + r * 16 + i, (load_any(query + r * 16 + i) * load_any(query_2 + r * 16 + i)) *
+                        0.25f);
+                }
             }
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
             }
         }
     }
     for (int64_t j0 = max(0, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984), j_end = min(n_k,
-        min(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63)); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+        min(i1 + n_k - n_q, i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63)); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot0_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key);
+        dot1_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot0_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_2);
+        dot1_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_2);
         /* key = (key * key_2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 16; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key + r * 144 + j, (load_any(key + r * 144 + j) * load_any(key_2 + r * 144 + j)) * 0.25f);
+                    store_any(key + r * 96 + j, (load_any(key + r * 96 + j) * load_any(key_2 + r * 96 + j)) * 0.25f);
                 }
             }
         }
-        /* score[j][i] = sum over r of key * query */
-        dot1_any(round_up(i1 - i0, 8), j1 - j0, key, query, score);
-        /* score = score * score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    const vec_any score_0 = load_any(score + j * 144 + i);
-                    store_any(score + j * 144 + i, score_0 * score_0);
-                }
-            }
-        }
-        if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (min(i0 + n_k - n_q + 1,
-            i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask */
-            /* score = select((j <= (i + (n_k - n_q))) && ((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q),
-               64)) / 64) + -31) <= ((j - floormo ... */
-            const int64_t t_1 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_2 = (i0 + i + lane_any) + t_1;
-                const ints_any r3 = t_2 % 64;
-                const ints_any t_4 = (t_2 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
-                const ints_any t_5 = t_4 + (-31);
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_3 = all_query_3 + (i0 - i_block) / 16 * 256;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(((i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984) < j1) && (j0 < min(i1 + n_k - n_q,
+                i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63)))) continue;
+                /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key * query_3 */
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, key, query_3, score);
+            /* score = score * score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const int64_t t_6 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_2) & ((t_5 <= t_6) &
-                        (t_6 <= t_4)), mask_any), load_any(score + j * 144 + i), splat_any(0.0f)));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        const vec_any score_0 = load_any(score + j * 16 + i);
+                        store_any(score + j * 16 + i, score_0 * score_0);
+                    }
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_sum_in[u] = (vec_any){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 144 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1,
-            64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
-            64) + 64) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[32];
-                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_7 = n_k - n_q;
-                const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+            if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (min(i0 + n_k - n_q + 1,
+                i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask
+                */
+                /* score = select((j <= (i + (n_k - n_q))) && ((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q),
+                   64)) / 64) + -31) <= ((j - floormo ... */
+                const int64_t t_1 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_8 = (i0 + i + lane_any) + t_7;
-                    const ints_any r9 = t_8 % 64;
-                    const ints_any t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
-                    seen[i / 4] = __builtin_convertvector(((j0 + j) <= t_8) & (((t_10 + (-31)) <= t_11) & (t_11 <=
-                        t_10)), mask_any);
+                    const ints_any t_2 = (i0 + i + lane_any) + t_1;
+                    const ints_any r3 = t_2 % 64;
+                    const ints_any t_4 = (t_2 - (r3 + (((r3 != 0) & ((r3 < 0) != (64 < 0))) & 64))) / 64;
+                    const ints_any t_5 = t_4 + (-31);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const int64_t t_6 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_2) & ((t_5 <= t_6)
+                            & (t_6 <= t_4)), mask_any), load_any(score + j * 16 + i), splat_any(0.0f)));
+                    }
                 }
-                add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
-        } else
-            dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_12 = load_any(row_sum + i) + 1.0f;
-        const mask_any t_13 = t_12 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_13, splat_any(0.0f), load_any(sum + e * 144 + i) / t_12));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] = (vec_any){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] += load_any(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1,
+                64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
+                64) + 64) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any seen[4];
+                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_7 = n_k - n_q;
+                    const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_8 = (i0 + i + lane_any) + t_7;
+                        const ints_any r9 = t_8 % 64;
+                        const ints_any t_10 = (t_8 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
+                        seen[i / 4] = __builtin_convertvector(((j0 + j) <= t_8) & (((t_10 + (-31)) <= t_11) & (t_11 <=
+                            t_10)), mask_any);
+                    }
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot4_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_12 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_13 = t_12 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_13, splat_any(0.0f), load_any(sum + e * 16 + i) / t_12));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -2987,9 +3088,9 @@ APART void local_blocks_polysketch_keys_any(const struct call *call, int64_t tas
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot4_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key);
+        dot5_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot4_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_2);
+        dot5_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_2);
         /* key = (key * key_2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 16; r++) {
@@ -3019,7 +3120,7 @@ APART void local_blocks_polysketch_keys_any(const struct call *call, int64_t tas
             state[(chunk - chunk0) * 8848 + f] += total;
         }
         /* state_2[f][e] = sum over j of key_4 * v */
-        dot5_any(j1 - j0, key_4, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8848);
+        dot6_any(j1 - j0, key_4, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8848);
     }
 }
 
@@ -3135,9 +3236,9 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query[r][i] = sum over d of sketch_g1 * q_tile */
-            dot4_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query);
+            dot5_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query);
             /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-            dot4_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_2);
+            dot5_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_2);
             /* query = (query * query_2) * 0.25f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 16; r++) {
@@ -3181,7 +3282,7 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_6[e][i] = sum over f of state_2 * query_4 */
-            dot6_any(round_up(i1 - i0, 8), state_2 + (chunk - chunk0) * 8848, query_4, query_6);
+            dot7_any(round_up(i1 - i0, 8), state_2 + (chunk - chunk0) * 8848, query_4, query_6);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -3198,9 +3299,9 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_5[r][j] = sum over d of sketch_g1 * k_tile_2 */
-                dot4_any(round_up(j1 - j0, 8), sketch_g1, k_tile_2, key_5);
+                dot5_any(round_up(j1 - j0, 8), sketch_g1, k_tile_2, key_5);
                 /* key_6[r][j] = sum over d of sketch_g2 * k_tile_2 */
-                dot4_any(round_up(j1 - j0, 8), sketch_g2, k_tile_2, key_6);
+                dot5_any(round_up(j1 - j0, 8), sketch_g2, k_tile_2, key_6);
                 /* key_5 = (key_5 * key_6) * 0.25f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 16; r++) {
@@ -3211,7 +3312,7 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                     }
                 }
                 /* score[j][i] = sum over r of key_5 * query */
-                dot7_any(round_up(i1 - i0, 8), j1 - j0, key_5, query, score);
+                dot8_any(round_up(i1 - i0, 8), j1 - j0, key_5, query, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -3252,7 +3353,7 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot8_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3265,7 +3366,7 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot10_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_5) + 1.0f) == 0.0f, 0.0f,
                (sum + query_6) / ((row_sum + query_5) + 1.0f)) */
@@ -3329,9 +3430,9 @@ APART void local_blocks_polysketch_few_begin_any(const struct call *call, int64_
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
     /* query[r][r_q] = sum over d of sketch_g1 * q_tile */
-    dot4_any(round_up(r_q1 - r_q0, 8), sketch_g1, q_tile + r_q0, query + r_q0);
+    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g1, q_tile + r_q0, query + r_q0);
     /* query_2[r][r_q] = sum over d of sketch_g2 * q_tile */
-    dot4_any(round_up(r_q1 - r_q0, 8), sketch_g2, q_tile + r_q0, query_2 + r_q0);
+    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g2, q_tile + r_q0, query_2 + r_q0);
     /* query_3 = (query * query_2) * 0.25f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 16; r++) {
@@ -3414,9 +3515,9 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot0_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key);
+        dot11_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key);
         /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot0_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_2);
+        dot11_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_2);
         /* key = (key * key_2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 16; r++) {
@@ -3426,7 +3527,7 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
             }
         }
         /* score[r_q][j] = sum over r of query_3 * key */
-        dot10_any(round_up(j1 - j0, 8), rows, query_3, key, score);
+        dot12_any(round_up(j1 - j0, 8), rows, query_3, key, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -3469,7 +3570,7 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
             64) - 1985)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
             64) + 64) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot11_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_7 = (r_q % n_q) + n_k - n_q;
@@ -3485,7 +3586,7 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
                     v_row, j1 - j0, seen);
             }
         } else
-            dot12_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -3605,7 +3706,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .shared = 1097152, .slot = 35392, .slots = 1, .together = 1};
         if (rows <= 64) return (struct version){.head = local_blocks_polysketch_few_v4, .tile = 0, .own = 55296,
             .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = local_blocks_polysketch_rows_v4, .tile = 256, .own = 324608};
+        return (struct version){.rows = local_blocks_polysketch_rows_v4, .tile = 256, .own = 196608};
     }
 #endif
 #if defined(__x86_64__)
@@ -3616,7 +3717,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .shared = 1096192, .slot = 35392, .slots = 1, .together = 1};
         if (rows <= 64) return (struct version){.head = local_blocks_polysketch_few_v3, .tile = 0, .own = 55296,
             .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = local_blocks_polysketch_rows_v3, .tile = 256, .own = 324608};
+        return (struct version){.rows = local_blocks_polysketch_rows_v3, .tile = 256, .own = 188416};
     }
 #endif
     if (n_k >= 622 && rows <= 64) return (struct version){.head = local_blocks_polysketch_few_any, .tile = 0,
@@ -3625,7 +3726,7 @@ static struct version version(int64_t n_k, int64_t rows)
         .shared = 1096192, .slot = 35392, .slots = 1, .together = 1};
     if (rows <= 64) return (struct version){.head = local_blocks_polysketch_few_any, .tile = 0, .own = 55296,
         .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
-    return (struct version){.rows = local_blocks_polysketch_rows_any, .tile = 128, .own = 176128};
+    return (struct version){.rows = local_blocks_polysketch_rows_any, .tile = 128, .own = 113664};
 }
 
 enum { MANY_ROWS = 1 << 30 };

@@ -43,13 +43,13 @@
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
    Linear from 45 keys on: the weight is an inner product of 256 features,
    whose sum over keys is a state of 256 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 791552 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 614528 bytes of workspace a thread
      x86-64-v4  linear    tiles of 16 queries and 16 keys; 521088 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 515584 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 791552 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 598080 bytes of workspace a thread
      x86-64-v3  linear    tiles of 16 queries and 16 keys; 521088 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 515584 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 519232 bytes of workspace a thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 401472 bytes of workspace a thread
      generic    linear    tiles of 16 queries and 16 keys; 521088 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 515584 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_positive.c … -lattnrt -lm */
@@ -405,7 +405,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -422,7 +422,7 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 16];
+    float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
@@ -439,23 +439,23 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, 256, 4, 64, 32, a, 64, 1, b, 32, c, 32, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 256, 4, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, factor, compensation);
 }
-TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, factor, compensation);
 }
 TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
 {
@@ -514,64 +514,70 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const query_2 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_4 = (float *)(void *)(work + 1024); /* [c: 256, i: 256 of 272] */
-    float *const key_2 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const query_6 = (float *)(void *)(work + 279552); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(work + 345088); /* [c: 256, j: 144] */
-    float *const weight = (float *)(void *)(work + 492544); /* [j: 144, i: 256 of 272] */
-    float *const row_max = (float *)(void *)(work + 649216); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const weight_2 = (float *)(void *)(work + 492544); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 650240); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 651264); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 652288); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 721920); /* [e: 64, i: 256 of 272] */
+    float *const query_2 = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_4 = (float *)(void *)(work + 128); /* [c: 256, i: 32] */
+    float *const all_query_5 = (float *)(void *)(work + 32896); /* [c: 256, i: 32, 8 times] */
+    float *const key_2 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const query_6 = (float *)(void *)(work + 295040); /* [c: 256, d: 64] */
+    float *const key_3 = (float *)(void *)(work + 360576); /* [c: 256, j: 96] */
+    float *const weight = (float *)(void *)(work + 0); /* [j: 96, i: 32] */
+    float *const all_row_max = (float *)(void *)(work + 12288); /* [i: 32, 8 times] */
+    float *const old_max = (float *)(void *)(work + 13312); /* [i: 32] */
+    float *const weight_2 = (float *)(void *)(work + 0); /* [j: 96, i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 13440); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 14464); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 458880); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 524416); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 279552); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 492544); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query_2 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_2 + i, splat_v4(0.0f));
-    }
-    /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_2_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_2_in[u] = (vec_v4){0};
+    float *const q_tile = (float *)(void *)(work + 295040); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 589952); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query_5 = all_query_5 + (i0 - i_block) / 32 * 8192;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query_2 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_2 + i, splat_v4(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
-                const vec_v4 q_tile_new1 = q_tile_0 * 0.35355339f;
-                store_v4(q_tile + d * 272 + i, q_tile_new1);
-                query_2_in[u] += q_tile_new1 * q_tile_new1;
+        /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_2_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_2_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
+                    const vec_v4 q_tile_new1 = q_tile_0 * 0.35355339f;
+                    store_v4(q_tile + d * 32 + i, q_tile_new1);
+                    query_2_in[u] += q_tile_new1 * q_tile_new1;
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in[u]);
-        }
-    }
-    /* q_tile = q_tile * 1.442695f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(q_tile + d * 272 + i, load_v4(q_tile + d * 272 + i) * 1.442695f);
+        /* q_tile = q_tile * 1.442695f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(q_tile + d * 32 + i, load_v4(q_tile + d * 32 + i) * 1.442695f);
+                }
             }
         }
-    }
-    /* query_4[c][i] = sum over d of features_w * q_tile */
-    dot0_v4(round_up(i1 - i0, 64), features_w, q_tile, query_4);
-    /* query_4 = query_4 - (query_2 * 0.7213475f) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_2 = load_v4(query_2 + i) * 0.7213475f;
-        for (int64_t c = 0; c < 256; c++) {
-            store_v4(query_4 + c * 272 + i, load_v4(query_4 + c * 272 + i) - t_2);
+        /* query_4[c][i] = sum over d of features_w * q_tile */
+        dot0_v4(features_w, q_tile, query_4);
+        /* query_5 = query_4 - (query_2 * 0.7213475f) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_2 = load_v4(query_2 + i) * 0.7213475f;
+            for (int64_t c = 0; c < 256; c++) {
+                store_v4(query_5 + c * 32 + i, load_v4(query_4 + c * 32 + i) - t_2);
+            }
         }
     }
     /* query_6 = features.w * 1.442695f */
@@ -582,27 +588,37 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             }
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_max + i, splat_v4(-FLT_MAX));
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(row_max + i, splat_v4(-FLT_MAX));
+                store_v4(row_sum + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + i, splat_v4(0.0f));
+            }
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                        store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                    }
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_2 + j, splat_v4(0.0f));
@@ -615,9 +631,9 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    const vec_v4 k_tile_3 = load_v4(k_tile + d * 144 + j);
+                    const vec_v4 k_tile_3 = load_v4(k_tile + d * 96 + j);
                     const vec_v4 k_tile_new4 = k_tile_3 * 0.35355339f;
-                    store_v4(k_tile + d * 144 + j, k_tile_new4);
+                    store_v4(k_tile + d * 96 + j, k_tile_new4);
                     key_2_in[u] += k_tile_new4 * k_tile_new4;
                 }
             }
@@ -631,152 +647,170 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_5 = load_v4(key_2 + j) * 0.7213475f;
             for (int64_t c = 0; c < 256; c++) {
-                store_v4(key_3 + c * 144 + j, load_v4(key_3 + c * 144 + j) - t_5);
+                store_v4(key_3 + c * 96 + j, load_v4(key_3 + c * 96 + j) - t_5);
             }
         }
-        /* weight = -FLT_MAX */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    store_v4(weight + j * 272 + i, splat_v4(-FLT_MAX));
-                }
-            }
-        }
-        /* weight max= query_4 + key_3 */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_v4 weight_in = load_v4(weight + j * 272 + i);
-                for (int64_t c = 0; c < 256; c++) {
-                    weight_in = max_v4(weight_in, load_v4(query_4 + c * 272 + i) + (key_3[c * 144 + j]));
-                }
-                store_v4(weight + j * 272 + i, weight_in);
-            }
-        }
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(old_max + i, load_v4(row_max + i));
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
-            const int64_t t_6 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_7 = (i0 + i + lane_v4) + t_6;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query_5 = all_query_5 + (i0 - i_block) / 32 * 8192;
+            float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* weight = -FLT_MAX */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_7, mask_v4),
-                        load_v4(weight + j * 272 + i), splat_v4(-INFINITY)));
-                }
-            }
-        }
-        /* row_max max= weight */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_max_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_max_in[u] = load_v4(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_max_in[u] = max_v4(row_max_in[u], load_v4(weight + j * 272 + i));
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(row_max + i, row_max_in[u]);
-            }
-        }
-        /* old_max = exp2(old_max - row_max) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(old_max + i, exp2_v4(load_v4(old_max + i) - load_v4(row_max + i)));
-        }
-        /* weight_2 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    store_v4(weight_2 + j * 272 + i, splat_v4(0.0f));
-                }
-            }
-        }
-        /* weight_2 += exp2((query_4 + key_3) - row_max) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_8 = load_v4(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_v4 weight_2_in = (vec_v4){0};
-                vec_v4 weight_2_in_whole = (vec_v4){0};
-                for (int64_t c = 0; c < 256; c++) {
-                    weight_2_in += exp2_v4((load_v4(query_4 + c * 272 + i) + (key_3[c * 144 + j])) - row_max_8);
-                    if (c % 32 == 31) {
-                        weight_2_in_whole += weight_2_in;
-                        weight_2_in = (vec_v4){0};
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        store_v4(weight + j * 32 + i, splat_v4(-FLT_MAX));
                     }
                 }
-                weight_2_in += weight_2_in_whole;
-                store_v4(weight_2 + j * 272 + i, load_v4(weight_2 + j * 272 + i) + weight_2_in);
             }
-        }
-        /* weight_2 = weight_2 * 0.00390625f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    store_v4(weight_2 + j * 272 + i, load_v4(weight_2 + j * 272 + i) * 0.00390625f);
-                }
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
-            const int64_t t_9 = n_k - n_q;
+            /* weight max= query_5 + key_3 */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight_2 + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4),
-                        load_v4(weight_2 + j * 272 + i), splat_v4(0.0f)));
+                    vec_v4 weight_in = load_v4(weight + j * 32 + i);
+                    for (int64_t c = 0; c < 256; c++) {
+                        weight_in = max_v4(weight_in, load_v4(query_5 + c * 32 + i) + (key_3[c * 96 + j]));
+                    }
+                    store_v4(weight + j * 32 + i, weight_in);
                 }
             }
-        }
-        /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_11 = load_v4(old_max + i);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_11);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_11);
-        }
-        /* row_sum += weight_2 */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_sum_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_sum_in[u] = (vec_v4){0};
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(old_max + i, load_v4(row_max + i));
             }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(weight_2 + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
-            }
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot2_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[16];
-                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_12 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
+                const int64_t t_6 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_12), mask_v4);
+                    const ints_v4 t_7 = (i0 + i + lane_v4) + t_6;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(weight + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_7, mask_v4),
+                            load_v4(weight + j * 32 + i), splat_v4(-INFINITY)));
+                    }
                 }
-                add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, weight_2 + j * 272, seen, i1 - i0);
             }
-        } else
-            dot3_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_13 = load_v4(row_sum + i);
-        const mask_v4 t_14 = row_sum_13 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_13));
+            /* row_max max= weight */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_max_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_max_in[u] = load_v4(row_max + i);
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        row_max_in[u] = max_v4(row_max_in[u], load_v4(weight + j * 32 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(row_max + i, row_max_in[u]);
+                }
+            }
+            /* old_max = exp2(old_max - row_max) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(old_max + i, exp2_v4(load_v4(old_max + i) - load_v4(row_max + i)));
+            }
+            /* weight_2 = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        store_v4(weight_2 + j * 32 + i, splat_v4(0.0f));
+                    }
+                }
+            }
+            /* weight_2 += exp2((query_5 + key_3) - row_max) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_max_8 = load_v4(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    vec_v4 weight_2_in = (vec_v4){0};
+                    vec_v4 weight_2_in_whole = (vec_v4){0};
+                    for (int64_t c = 0; c < 256; c++) {
+                        weight_2_in += exp2_v4((load_v4(query_5 + c * 32 + i) + (key_3[c * 96 + j])) - row_max_8);
+                        if (c % 32 == 31) {
+                            weight_2_in_whole += weight_2_in;
+                            weight_2_in = (vec_v4){0};
+                        }
+                    }
+                    weight_2_in += weight_2_in_whole;
+                    store_v4(weight_2 + j * 32 + i, load_v4(weight_2 + j * 32 + i) + weight_2_in);
+                }
+            }
+            /* weight_2 = weight_2 * 0.00390625f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        store_v4(weight_2 + j * 32 + i, load_v4(weight_2 + j * 32 + i) * 0.00390625f);
+                    }
+                }
+            }
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
+                const int64_t t_9 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const ints_v4 t_10 = (i0 + i + lane_v4) + t_9;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(weight_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_10, mask_v4),
+                            load_v4(weight_2 + j * 32 + i), splat_v4(0.0f)));
+                    }
+                }
+            }
+            /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 old_max_11 = load_v4(old_max + i);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_11);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_11);
+            }
+            /* row_sum += weight_2 */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_sum_in[u] = (vec_v4){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        row_sum_in[u] += load_v4(weight_2 + j * 32 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                }
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot2_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 seen[2];
+                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_12 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_12), mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight_2 + j * 32, seen, i1 - i0);
+                }
+            } else
+                dot3_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_sum_13 = load_v4(row_sum + i);
+                const mask_v4 t_14 = row_sum_13 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_14, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_13));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -1997,7 +2031,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -2014,7 +2048,7 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 8];
+    float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
@@ -2031,55 +2065,45 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
-}
-TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
-}
-TARGET_v3 APART void dot4_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
     dot_v3(2, 16, 256, 4, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, 256, 4, steps, 192, a, 16, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot6_v3(const float *a, const float *b, float *c)
-{
-    dot_v3(2, 16, 64, 4, 256, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
-}
-TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
-TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
-TARGET_v3 APART void dot9_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(2, 64, 256, 4, steps, 192, a, 16, 1, b, b_step, c, 64, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
+{
+    dot_v3(2, 16, 64, 4, 256, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot6_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot10_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot8_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot11_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot9_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -2102,64 +2126,70 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const query_2 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_4 = (float *)(void *)(work + 1024); /* [c: 256, i: 256 of 272] */
-    float *const key_2 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const query_6 = (float *)(void *)(work + 279552); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(work + 345088); /* [c: 256, j: 144] */
-    float *const weight = (float *)(void *)(work + 492544); /* [j: 144, i: 256 of 272] */
-    float *const row_max = (float *)(void *)(work + 649216); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const weight_2 = (float *)(void *)(work + 492544); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 650240); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 651264); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 652288); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 721920); /* [e: 64, i: 256 of 272] */
+    float *const query_2 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_4 = (float *)(void *)(work + 64); /* [c: 256, i: 16] */
+    float *const all_query_5 = (float *)(void *)(work + 16448); /* [c: 256, i: 16, 16 times] */
+    float *const key_2 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const query_6 = (float *)(void *)(work + 278592); /* [c: 256, d: 64] */
+    float *const key_3 = (float *)(void *)(work + 344128); /* [c: 256, j: 96] */
+    float *const weight = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 6144); /* [i: 16, 16 times] */
+    float *const old_max = (float *)(void *)(work + 7168); /* [i: 16] */
+    float *const weight_2 = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 7232); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 8256); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 442432); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 507968); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 279552); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 492544); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query_2 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_2 + i, splat_v3(0.0f));
-    }
-    /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_2_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_2_in[u] = (vec_v3){0};
+    float *const q_tile = (float *)(void *)(work + 278592); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 573504); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 4096;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query_2 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_2 + i, splat_v3(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_2_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
-                const vec_v3 q_tile_new1 = q_tile_0 * 0.35355339f;
-                store_v3(q_tile + d * 272 + i, q_tile_new1);
-                query_2_in[u] += q_tile_new1 * q_tile_new1;
+                query_2_in[u] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
+                    const vec_v3 q_tile_new1 = q_tile_0 * 0.35355339f;
+                    store_v3(q_tile + d * 16 + i, q_tile_new1);
+                    query_2_in[u] += q_tile_new1 * q_tile_new1;
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in[u]);
-        }
-    }
-    /* q_tile = q_tile * 1.442695f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(q_tile + d * 272 + i, load_v3(q_tile + d * 272 + i) * 1.442695f);
+        /* q_tile = q_tile * 1.442695f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(q_tile + d * 16 + i, load_v3(q_tile + d * 16 + i) * 1.442695f);
+                }
             }
         }
-    }
-    /* query_4[c][i] = sum over d of features_w * q_tile */
-    dot0_v3(round_up(i1 - i0, 16), features_w, q_tile, query_4);
-    /* query_4 = query_4 - (query_2 * 0.7213475f) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_2 = load_v3(query_2 + i) * 0.7213475f;
-        for (int64_t c = 0; c < 256; c++) {
-            store_v3(query_4 + c * 272 + i, load_v3(query_4 + c * 272 + i) - t_2);
+        /* query_4[c][i] = sum over d of features_w * q_tile */
+        dot0_v3(features_w, q_tile, query_4);
+        /* query_5 = query_4 - (query_2 * 0.7213475f) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_2 = load_v3(query_2 + i) * 0.7213475f;
+            for (int64_t c = 0; c < 256; c++) {
+                store_v3(query_5 + c * 16 + i, load_v3(query_4 + c * 16 + i) - t_2);
+            }
         }
     }
     /* query_6 = features.w * 1.442695f */
@@ -2170,27 +2200,37 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             }
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_max + i, splat_v3(-FLT_MAX));
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(row_max + i, splat_v3(-FLT_MAX));
+                store_v3(row_sum + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + i, splat_v3(0.0f));
+            }
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                    }
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_2 + j, splat_v3(0.0f));
@@ -2203,9 +2243,9 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    const vec_v3 k_tile_3 = load_v3(k_tile + d * 144 + j);
+                    const vec_v3 k_tile_3 = load_v3(k_tile + d * 96 + j);
                     const vec_v3 k_tile_new4 = k_tile_3 * 0.35355339f;
-                    store_v3(k_tile + d * 144 + j, k_tile_new4);
+                    store_v3(k_tile + d * 96 + j, k_tile_new4);
                     key_2_in[u] += k_tile_new4 * k_tile_new4;
                 }
             }
@@ -2219,152 +2259,170 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_5 = load_v3(key_2 + j) * 0.7213475f;
             for (int64_t c = 0; c < 256; c++) {
-                store_v3(key_3 + c * 144 + j, load_v3(key_3 + c * 144 + j) - t_5);
+                store_v3(key_3 + c * 96 + j, load_v3(key_3 + c * 96 + j) - t_5);
             }
         }
-        /* weight = -FLT_MAX */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(weight + j * 272 + i, splat_v3(-FLT_MAX));
-                }
-            }
-        }
-        /* weight max= query_4 + key_3 */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_v3 weight_in = load_v3(weight + j * 272 + i);
-                for (int64_t c = 0; c < 256; c++) {
-                    weight_in = max_v3(weight_in, load_v3(query_4 + c * 272 + i) + (key_3[c * 144 + j]));
-                }
-                store_v3(weight + j * 272 + i, weight_in);
-            }
-        }
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(old_max + i, load_v3(row_max + i));
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
-            const int64_t t_6 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_7 = (i0 + i + lane_v3) + t_6;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 4096;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* weight = -FLT_MAX */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_7, mask_v3),
-                        load_v3(weight + j * 272 + i), splat_v3(-INFINITY)));
-                }
-            }
-        }
-        /* row_max max= weight */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_max_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_max_in[u] = load_v3(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_max_in[u] = max_v3(row_max_in[u], load_v3(weight + j * 272 + i));
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(row_max + i, row_max_in[u]);
-            }
-        }
-        /* old_max = exp2(old_max - row_max) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(old_max + i, exp2_v3(load_v3(old_max + i) - load_v3(row_max + i)));
-        }
-        /* weight_2 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(weight_2 + j * 272 + i, splat_v3(0.0f));
-                }
-            }
-        }
-        /* weight_2 += exp2((query_4 + key_3) - row_max) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_8 = load_v3(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_v3 weight_2_in = (vec_v3){0};
-                vec_v3 weight_2_in_whole = (vec_v3){0};
-                for (int64_t c = 0; c < 256; c++) {
-                    weight_2_in += exp2_v3((load_v3(query_4 + c * 272 + i) + (key_3[c * 144 + j])) - row_max_8);
-                    if (c % 32 == 31) {
-                        weight_2_in_whole += weight_2_in;
-                        weight_2_in = (vec_v3){0};
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(weight + j * 16 + i, splat_v3(-FLT_MAX));
                     }
                 }
-                weight_2_in += weight_2_in_whole;
-                store_v3(weight_2 + j * 272 + i, load_v3(weight_2 + j * 272 + i) + weight_2_in);
             }
-        }
-        /* weight_2 = weight_2 * 0.00390625f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(weight_2 + j * 272 + i, load_v3(weight_2 + j * 272 + i) * 0.00390625f);
-                }
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
-            const int64_t t_9 = n_k - n_q;
+            /* weight max= query_5 + key_3 */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight_2 + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3),
-                        load_v3(weight_2 + j * 272 + i), splat_v3(0.0f)));
+                    vec_v3 weight_in = load_v3(weight + j * 16 + i);
+                    for (int64_t c = 0; c < 256; c++) {
+                        weight_in = max_v3(weight_in, load_v3(query_5 + c * 16 + i) + (key_3[c * 96 + j]));
+                    }
+                    store_v3(weight + j * 16 + i, weight_in);
                 }
             }
-        }
-        /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_11 = load_v3(old_max + i);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_11);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_11);
-        }
-        /* row_sum += weight_2 */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_sum_in[u] = (vec_v3){0};
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(old_max + i, load_v3(row_max + i));
             }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(weight_2 + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
-            }
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot2_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[32];
-                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_12 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
+                const int64_t t_6 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_12), mask_v3);
+                    const ints_v3 t_7 = (i0 + i + lane_v3) + t_6;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_7, mask_v3),
+                            load_v3(weight + j * 16 + i), splat_v3(-INFINITY)));
+                    }
                 }
-                add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, weight_2 + j * 272, seen, i1 - i0);
             }
-        } else
-            dot3_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_13 = load_v3(row_sum + i);
-        const mask_v3 t_14 = row_sum_13 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_13));
+            /* row_max max= weight */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_max_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_max_in[u] = load_v3(row_max + i);
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_max_in[u] = max_v3(row_max_in[u], load_v3(weight + j * 16 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(row_max + i, row_max_in[u]);
+                }
+            }
+            /* old_max = exp2(old_max - row_max) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(old_max + i, exp2_v3(load_v3(old_max + i) - load_v3(row_max + i)));
+            }
+            /* weight_2 = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(weight_2 + j * 16 + i, splat_v3(0.0f));
+                    }
+                }
+            }
+            /* weight_2 += exp2((query_5 + key_3) - row_max) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_max_8 = load_v3(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    vec_v3 weight_2_in = (vec_v3){0};
+                    vec_v3 weight_2_in_whole = (vec_v3){0};
+                    for (int64_t c = 0; c < 256; c++) {
+                        weight_2_in += exp2_v3((load_v3(query_5 + c * 16 + i) + (key_3[c * 96 + j])) - row_max_8);
+                        if (c % 32 == 31) {
+                            weight_2_in_whole += weight_2_in;
+                            weight_2_in = (vec_v3){0};
+                        }
+                    }
+                    weight_2_in += weight_2_in_whole;
+                    store_v3(weight_2 + j * 16 + i, load_v3(weight_2 + j * 16 + i) + weight_2_in);
+                }
+            }
+            /* weight_2 = weight_2 * 0.00390625f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(weight_2 + j * 16 + i, load_v3(weight_2 + j * 16 + i) * 0.00390625f);
+                    }
+                }
+            }
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
+                const int64_t t_9 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const ints_v3 t_10 = (i0 + i + lane_v3) + t_9;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(weight_2 + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_10, mask_v3),
+                            load_v3(weight_2 + j * 16 + i), splat_v3(0.0f)));
+                    }
+                }
+            }
+            /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 old_max_11 = load_v3(old_max + i);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_11);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_11);
+            }
+            /* row_sum += weight_2 */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] = (vec_v3){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] += load_v3(weight_2 + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                }
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot2_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 seen[2];
+                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_12 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_12), mask_v3);
+                    }
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot3_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_sum_13 = load_v3(row_sum + i);
+                const mask_v3 t_14 = row_sum_13 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_14, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_13));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -2461,7 +2519,7 @@ TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t
             }
         }
         /* key_3[c][j] = sum over d of query * k_tile */
-        dot4_v3(query, k_tile, key_3);
+        dot0_v3(query, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_2 = load_v3(key_2 + j) * 0.7213475f;
@@ -2499,7 +2557,7 @@ TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t
             state_2[(chunk - chunk0) * 16928 + f] += total;
         }
         /* state_3[f][e] = sum over j of key_5 * v */
-        dot5_v3(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16928);
+        dot4_v3(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16928);
     }
 }
 
@@ -2651,7 +2709,7 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 }
             }
             /* query_5[c][i] = sum over d of features_w * q_tile */
-            dot4_v3(features_w, q_tile, query_5);
+            dot0_v3(features_w, q_tile, query_5);
             /* query_5 = query_5 - (query_3 * 0.7213475f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 t_16 = load_v3(query_3 + i) * 0.7213475f;
@@ -2718,7 +2776,7 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
             /* query_12[e][i] = sum over f of state_3 * query_8 */
-            dot6_v3(state_3 + (chunk - chunk0) * 16928, query_8, query_12);
+            dot5_v3(state_3 + (chunk - chunk0) * 16928, query_8, query_12);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -2757,7 +2815,7 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                     }
                 }
                 /* key_8[c][j] = sum over d of query_7 * k_tile_2 */
-                dot4_v3(query_7, k_tile_2, key_8);
+                dot0_v3(query_7, k_tile_2, key_8);
                 /* key_8 = key_8 - (key_7 * 0.7213475f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     const vec_v3 t_23 = load_v3(key_7 + j) * 0.7213475f;
@@ -2889,7 +2947,7 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot7_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+                    dot2_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[2];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2902,7 +2960,7 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                         add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
                     }
                 } else
-                    dot8_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+                    dot3_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max,
                query_9)))) == 0.0f, 0 ... */
@@ -2988,7 +3046,7 @@ TARGET_v3 APART void performer_positive_few_begin_v3(const struct call *call, in
         store_v3(query_2 + r, load_v3(query_2 + r) + query_2_in);
     }
     /* query_4[c][r] = sum over d of features_w * query_3 */
-    dot9_v3(round_up(r1 - r0, 16), features_w, query_3 + r0, query_4 + r0);
+    dot6_v3(round_up(r1 - r0, 16), features_w, query_3 + r0, query_4 + r0);
     /* query_5 = query_4 - (query_2 * 0.7213475f) */
     for (int64_t r = r0; r < r1; r += 8) {
         const vec_v3 t_1 = load_v3(query_2 + r) * 0.7213475f;
@@ -3104,7 +3162,7 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
             }
         }
         /* key_3[c][j] = sum over d of query_6 * k_tile */
-        dot1_v3(round_up(j1 - j0, 16), query_6, k_tile, key_3);
+        dot7_v3(round_up(j1 - j0, 16), query_6, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_4 = load_v3(key_2 + j) * 0.7213475f;
@@ -3230,7 +3288,7 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
         /* state_3[r][e] += sum over j of weight_2 * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot10_v3(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot8_v3(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 seen[16];
                 const int64_t t_7 = (r % n_q) + n_k - n_q;
@@ -3241,7 +3299,7 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
                     v_row, j1 - j0, seen);
             }
         } else
-            dot11_v3(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot9_v3(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
     }
 }
 
@@ -3626,7 +3684,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -3643,7 +3701,7 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 4];
+    float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
@@ -3662,21 +3720,21 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
+APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
-APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
 APART void dot4_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -3686,25 +3744,19 @@ APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 64, 4, 256, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
 }
-APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
-}
-APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
-}
-APART void dot8_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot6_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot8_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot10_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -3727,64 +3779,70 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const query_2 = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_4 = (float *)(void *)(work + 512); /* [c: 256, i: 128 of 144] */
-    float *const key_2 = (float *)(void *)(work + 147968); /* [j: 144] */
-    float *const query_6 = (float *)(void *)(work + 148544); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(work + 214080); /* [c: 256, j: 144] */
-    float *const weight = (float *)(void *)(work + 361536); /* [j: 144, i: 128 of 144] */
-    float *const row_max = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 147968); /* [i: 128] */
-    float *const weight_2 = (float *)(void *)(work + 361536); /* [j: 144, i: 128 of 144] */
-    float *const row_sum = (float *)(void *)(work + 444480); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 444992); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 445504); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 482368); /* [e: 64, i: 128 of 144] */
+    float *const query_2 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_4 = (float *)(void *)(work + 64); /* [c: 256, i: 16] */
+    float *const all_query_5 = (float *)(void *)(work + 16448); /* [c: 256, i: 16, 8 times] */
+    float *const key_2 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const query_6 = (float *)(void *)(work + 147520); /* [c: 256, d: 64] */
+    float *const key_3 = (float *)(void *)(work + 213056); /* [c: 256, j: 96] */
+    float *const weight = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 6144); /* [i: 16, 8 times] */
+    float *const old_max = (float *)(void *)(work + 6656); /* [i: 16] */
+    float *const weight_2 = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 6720); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 7232); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 311360); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 344128); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 147968); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 361536); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-    /* query_2 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_2 + i, splat_any(0.0f));
-    }
-    /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_2_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_2_in[u] = (vec_any){0};
+    float *const q_tile = (float *)(void *)(work + 147520); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 376896); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 4096;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query_2 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_2 + i, splat_any(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_2_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
-                const vec_any q_tile_new1 = q_tile_0 * 0.35355339f;
-                store_any(q_tile + d * 144 + i, q_tile_new1);
-                query_2_in[u] += q_tile_new1 * q_tile_new1;
+                query_2_in[u] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
+                    const vec_any q_tile_new1 = q_tile_0 * 0.35355339f;
+                    store_any(q_tile + d * 16 + i, q_tile_new1);
+                    query_2_in[u] += q_tile_new1 * q_tile_new1;
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query_2 + i, load_any(query_2 + i) + query_2_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query_2 + i, load_any(query_2 + i) + query_2_in[u]);
-        }
-    }
-    /* q_tile = q_tile * 1.442695f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(q_tile + d * 144 + i, load_any(q_tile + d * 144 + i) * 1.442695f);
+        /* q_tile = q_tile * 1.442695f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(q_tile + d * 16 + i, load_any(q_tile + d * 16 + i) * 1.442695f);
+                }
             }
         }
-    }
-    /* query_4[c][i] = sum over d of features_w * q_tile */
-    dot0_any(round_up(i1 - i0, 8), features_w, q_tile, query_4);
-    /* query_4 = query_4 - (query_2 * 0.7213475f) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_2 = load_any(query_2 + i) * 0.7213475f;
-        for (int64_t c = 0; c < 256; c++) {
-            store_any(query_4 + c * 144 + i, load_any(query_4 + c * 144 + i) - t_2);
+        /* query_4[c][i] = sum over d of features_w * q_tile */
+        dot0_any(round_up(i1 - i0, 8), features_w, q_tile, query_4);
+        /* query_5 = query_4 - (query_2 * 0.7213475f) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_2 = load_any(query_2 + i) * 0.7213475f;
+            for (int64_t c = 0; c < 256; c++) {
+                store_any(query_5 + c * 16 + i, load_any(query_4 + c * 16 + i) - t_2);
+            }
         }
     }
     /* query_6 = features.w * 1.442695f */
@@ -3795,27 +3853,37 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             }
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_max + i, splat_any(-FLT_MAX));
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(row_max + i, splat_any(-FLT_MAX));
+                store_any(row_sum + i, splat_any(0.0f));
+                store_any(row_sum_compensation + i, splat_any(0.0f));
+            }
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(sum + e * 16 + i, splat_any(0.0f));
+                        store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                    }
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_2 + j, splat_any(0.0f));
@@ -3828,9 +3896,9 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    const vec_any k_tile_3 = load_any(k_tile + d * 144 + j);
+                    const vec_any k_tile_3 = load_any(k_tile + d * 96 + j);
                     const vec_any k_tile_new4 = k_tile_3 * 0.35355339f;
-                    store_any(k_tile + d * 144 + j, k_tile_new4);
+                    store_any(k_tile + d * 96 + j, k_tile_new4);
                     key_2_in[u] += k_tile_new4 * k_tile_new4;
                 }
             }
@@ -3839,157 +3907,177 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             }
         }
         /* key_3[c][j] = sum over d of query_6 * k_tile */
-        dot0_any(round_up(j1 - j0, 8), query_6, k_tile, key_3);
+        dot1_any(round_up(j1 - j0, 8), query_6, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_5 = load_any(key_2 + j) * 0.7213475f;
             for (int64_t c = 0; c < 256; c++) {
-                store_any(key_3 + c * 144 + j, load_any(key_3 + c * 144 + j) - t_5);
+                store_any(key_3 + c * 96 + j, load_any(key_3 + c * 96 + j) - t_5);
             }
         }
-        /* weight = -FLT_MAX */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(weight + j * 144 + i, splat_any(-FLT_MAX));
-                }
-            }
-        }
-        /* weight max= query_4 + key_3 */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_any weight_in = load_any(weight + j * 144 + i);
-                for (int64_t c = 0; c < 256; c++) {
-                    weight_in = max_any(weight_in, load_any(query_4 + c * 144 + i) + (key_3[c * 144 + j]));
-                }
-                store_any(weight + j * 144 + i, weight_in);
-            }
-        }
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(old_max + i, load_any(row_max + i));
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
-            const int64_t t_6 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_7 = (i0 + i + lane_any) + t_6;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 4096;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* weight = -FLT_MAX */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_7, mask_any),
-                        load_any(weight + j * 144 + i), splat_any(-INFINITY)));
-                }
-            }
-        }
-        /* row_max max= weight */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_max_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_max_in[u] = load_any(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_max_in[u] = max_any(row_max_in[u], load_any(weight + j * 144 + i));
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(row_max + i, row_max_in[u]);
-            }
-        }
-        /* old_max = exp2(old_max - row_max) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(old_max + i, exp2_any(load_any(old_max + i) - load_any(row_max + i)));
-        }
-        /* weight_2 = 0.0f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(weight_2 + j * 144 + i, splat_any(0.0f));
-                }
-            }
-        }
-        /* weight_2 += exp2((query_4 + key_3) - row_max) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_8 = load_any(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                vec_any weight_2_in = (vec_any){0};
-                vec_any weight_2_in_whole = (vec_any){0};
-                for (int64_t c = 0; c < 256; c++) {
-                    weight_2_in += exp2_any((load_any(query_4 + c * 144 + i) + (key_3[c * 144 + j])) - row_max_8);
-                    if (c % 32 == 31) {
-                        weight_2_in_whole += weight_2_in;
-                        weight_2_in = (vec_any){0};
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(weight + j * 16 + i, splat_any(-FLT_MAX));
                     }
                 }
-                weight_2_in += weight_2_in_whole;
-                store_any(weight_2 + j * 144 + i, load_any(weight_2 + j * 144 + i) + weight_2_in);
             }
-        }
-        /* weight_2 = weight_2 * 0.00390625f */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(weight_2 + j * 144 + i, load_any(weight_2 + j * 144 + i) * 0.00390625f);
-                }
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
-            const int64_t t_9 = n_k - n_q;
+            /* weight max= query_5 + key_3 */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_10 = (i0 + i + lane_any) + t_9;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight_2 + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any),
-                        load_any(weight_2 + j * 144 + i), splat_any(0.0f)));
+                    vec_any weight_in = load_any(weight + j * 16 + i);
+                    for (int64_t c = 0; c < 256; c++) {
+                        weight_in = max_any(weight_in, load_any(query_5 + c * 16 + i) + (key_3[c * 96 + j]));
+                    }
+                    store_any(weight + j * 16 + i, weight_in);
                 }
             }
-        }
-        /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_11 = load_any(old_max + i);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_11);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_11);
-        }
-        /* row_sum += weight_2 */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_sum_in[u] = (vec_any){0};
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(old_max + i, load_any(row_max + i));
             }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(weight_2 + j * 144 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
-            }
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[32];
-                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_12 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
+                const int64_t t_6 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_12), mask_any);
+                    const ints_any t_7 = (i0 + i + lane_any) + t_6;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(weight + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_7, mask_any),
+                            load_any(weight + j * 16 + i), splat_any(-INFINITY)));
+                    }
                 }
-                add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, weight_2 + j * 144, seen, i1 - i0);
             }
-        } else
-            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_13 = load_any(row_sum + i);
-        const mask_any t_14 = row_sum_13 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_13));
+            /* row_max max= weight */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_max_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_max_in[u] = load_any(row_max + i);
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_max_in[u] = max_any(row_max_in[u], load_any(weight + j * 16 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(row_max + i, row_max_in[u]);
+                }
+            }
+            /* old_max = exp2(old_max - row_max) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(old_max + i, exp2_any(load_any(old_max + i) - load_any(row_max + i)));
+            }
+            /* weight_2 = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(weight_2 + j * 16 + i, splat_any(0.0f));
+                    }
+                }
+            }
+            /* weight_2 += exp2((query_5 + key_3) - row_max) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_max_8 = load_any(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    vec_any weight_2_in = (vec_any){0};
+                    vec_any weight_2_in_whole = (vec_any){0};
+                    for (int64_t c = 0; c < 256; c++) {
+                        weight_2_in += exp2_any((load_any(query_5 + c * 16 + i) + (key_3[c * 96 + j])) - row_max_8);
+                        if (c % 32 == 31) {
+                            weight_2_in_whole += weight_2_in;
+                            weight_2_in = (vec_any){0};
+                        }
+                    }
+                    weight_2_in += weight_2_in_whole;
+                    store_any(weight_2 + j * 16 + i, load_any(weight_2 + j * 16 + i) + weight_2_in);
+                }
+            }
+            /* weight_2 = weight_2 * 0.00390625f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(weight_2 + j * 16 + i, load_any(weight_2 + j * 16 + i) * 0.00390625f);
+                    }
+                }
+            }
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
+                const int64_t t_9 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const ints_any t_10 = (i0 + i + lane_any) + t_9;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(weight_2 + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_10, mask_any),
+                            load_any(weight_2 + j * 16 + i), splat_any(0.0f)));
+                    }
+                }
+            }
+            /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any old_max_11 = load_any(old_max + i);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_11);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_11);
+            }
+            /* row_sum += weight_2 */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] = (vec_any){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] += load_any(weight_2 + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                }
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
+                    sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any seen[4];
+                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_12 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_12), mask_any);
+                    }
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
+                    sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_sum_13 = load_any(row_sum + i);
+                const mask_any t_14 = row_sum_13 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_14, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_13));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -4084,7 +4172,7 @@ APART void performer_positive_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* key_3[c][j] = sum over d of query * k_tile */
-        dot3_any(round_up(j1 - j0, 8), query, k_tile, key_3);
+        dot0_any(round_up(j1 - j0, 8), query, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_2 = load_any(key_2 + j) * 0.7213475f;
@@ -4272,7 +4360,7 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 }
             }
             /* query_5[c][i] = sum over d of features_w * q_tile */
-            dot3_any(round_up(i1 - i0, 8), features_w, q_tile, query_5);
+            dot0_any(round_up(i1 - i0, 8), features_w, q_tile, query_5);
             /* query_5 = query_5 - (query_3 * 0.7213475f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any t_16 = load_any(query_3 + i) * 0.7213475f;
@@ -4378,7 +4466,7 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                     }
                 }
                 /* key_8[c][j] = sum over d of query_7 * k_tile_2 */
-                dot3_any(round_up(j1 - j0, 8), query_7, k_tile_2, key_8);
+                dot0_any(round_up(j1 - j0, 8), query_7, k_tile_2, key_8);
                 /* key_8 = key_8 - (key_7 * 0.7213475f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any t_23 = load_any(key_7 + j) * 0.7213475f;
@@ -4511,7 +4599,7 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot6_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
+                    dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                         sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[4];
@@ -4525,7 +4613,7 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                         add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
                     }
                 } else
-                    dot7_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
+                    dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                         sum_compensation);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max,
@@ -4612,7 +4700,7 @@ APART void performer_positive_few_begin_any(const struct call *call, int64_t tas
         store_any(query_2 + r, load_any(query_2 + r) + query_2_in);
     }
     /* query_4[c][r] = sum over d of features_w * query_3 */
-    dot8_any(round_up(r1 - r0, 8), features_w, query_3 + r0, query_4 + r0);
+    dot6_any(round_up(r1 - r0, 8), features_w, query_3 + r0, query_4 + r0);
     /* query_5 = query_4 - (query_2 * 0.7213475f) */
     for (int64_t r = r0; r < r1; r += 4) {
         const vec_any t_1 = load_any(query_2 + r) * 0.7213475f;
@@ -4727,7 +4815,7 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_3[c][j] = sum over d of query_6 * k_tile */
-        dot0_any(round_up(j1 - j0, 8), query_6, k_tile, key_3);
+        dot7_any(round_up(j1 - j0, 8), query_6, k_tile, key_3);
         /* key_3 = key_3 - (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_4 = load_any(key_2 + j) * 0.7213475f;
@@ -4853,7 +4941,7 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
         /* state_3[r][e] += sum over j of weight_2 * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot9_any(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot8_any(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any seen[32];
                 const int64_t t_7 = (r % n_q) + n_k - n_q;
@@ -4864,7 +4952,7 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
                     v_row, j1 - j0, seen);
             }
         } else
-            dot10_any(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot9_any(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
     }
 }
 
@@ -5004,7 +5092,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
         if (rows <= 64) return (struct version){.head = performer_positive_few_v4, .tile = 0, .own = 184832,
             .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = performer_positive_rows_v4, .tile = 256, .own = 791552};
+        return (struct version){.rows = performer_positive_rows_v4, .tile = 256, .own = 614528};
     }
 #endif
 #if defined(__x86_64__)
@@ -5015,7 +5103,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
         if (rows <= 64) return (struct version){.head = performer_positive_few_v3, .tile = 0, .own = 184832,
             .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = performer_positive_rows_v3, .tile = 256, .own = 791552};
+        return (struct version){.rows = performer_positive_rows_v3, .tile = 256, .own = 598080};
     }
 #endif
     if (n_k >= 45 && rows <= 9) return (struct version){.head = performer_positive_few_any, .tile = 0, .own = 184832,
@@ -5024,7 +5112,7 @@ static struct version version(int64_t n_k, int64_t rows)
         .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
     if (rows <= 64) return (struct version){.head = performer_positive_few_any, .tile = 0, .own = 184832,
         .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = performer_positive_rows_any, .tile = 128, .own = 519232};
+    return (struct version){.rows = performer_positive_rows_any, .tile = 128, .own = 401472};
 }
 
 enum { MANY_ROWS = 1 << 30 };

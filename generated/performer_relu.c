@@ -35,13 +35,13 @@
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
    Linear from 320 keys on: the weight is an inner product of 256 features,
    whose sum over keys is a state of 256 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 723968 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 526336 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 596992 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 415232 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 723968 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 534528 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 596992 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 415232 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 452608 bytes of workspace a thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 336896 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 596992 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 415232 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_relu.c … -lattnrt -lm */
@@ -366,7 +366,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -383,7 +383,7 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 16];
+    float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
@@ -400,27 +400,27 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, 256, 4, 64, 32, a, 64, 1, b, 32, c, 32, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 256, 4, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 256, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 256, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
 {
@@ -483,115 +483,141 @@ TARGET_v4 static void performer_relu_rows_v4(const struct call *call, int64_t ta
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const query = (float *)(void *)(work + 0); /* [c: 256, i: 256 of 272] */
-    float *const key = (float *)(void *)(work + 278528); /* [c: 256, j: 144] */
-    float *const score = (float *)(void *)(work + 425984); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 582656); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 583680); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 584704); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 654336); /* [e: 64, i: 256 of 272] */
+    float *const query = (float *)(void *)(work + 0); /* [c: 256, i: 32] */
+    float *const all_query_2 = (float *)(void *)(work + 32768); /* [c: 256, i: 32, 8 times] */
+    float *const key = (float *)(void *)(work + 294912); /* [c: 256, j: 96] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 393216); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 394240); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 395264); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 460800); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 278528); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 425984); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query[c][i] = sum over d of features_w * q_tile */
-    dot0_v4(round_up(i1 - i0, 64), features_w, q_tile, query);
-    /* query = max(query, 0.0f) + 0.001f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t c = 0; c < 256; c++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query + c * 272 + i, max_v4(load_v4(query + c * 272 + i), splat_v4(0.0f)) + 0.001f);
+    float *const q_tile = (float *)(void *)(work + 294912); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 0); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query_2 = all_query_2 + (i0 - i_block) / 32 * 8192;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query[c][i] = sum over d of features_w * q_tile */
+        dot0_v4(features_w, q_tile, query);
+        /* query_2 = max(query, 0.0f) + 0.001f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t c = 0; c < 256; c++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(query_2 + c * 32 + i, max_v4(load_v4(query + c * 32 + i), splat_v4(0.0f)) + 0.001f);
+                }
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
         dot1_v4(round_up(j1 - j0, 48), features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t c = 0; c < 256; c++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key + c * 144 + j, max_v4(load_v4(key + c * 144 + j), splat_v4(0.0f)) + 0.001f);
+                    store_v4(key + c * 96 + j, max_v4(load_v4(key + c * 96 + j), splat_v4(0.0f)) + 0.001f);
                 }
             }
         }
-        /* score[j][i] = sum over c of key * query */
-        dot2_v4(round_up(i1 - i0, 64), j1 - j0, key, query, score);
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_0 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4),
-                        load_v4(score + j * 272 + i), splat_v4(0.0f)));
-                }
-            }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_sum_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_sum_in[u] = (vec_v4){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot3_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[16];
-                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_2 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query_2 = all_query_2 + (i0 - i_block) / 32 * 8192;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over c of key * query_2 */
+            dot2_v4(j1 - j0, key, query_2, score);
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_0 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_2), mask_v4);
+                    const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4),
+                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                    }
                 }
-                add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot4_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_3 = load_v4(row_sum + i);
-        const mask_v4 t_4 = row_sum_3 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_4, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_3));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_sum_in[u] = (vec_v4){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        row_sum_in[u] += load_v4(score + j * 32 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 seen[2];
+                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_2 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_2), mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                }
+            } else
+                dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_sum_3 = load_v4(row_sum + i);
+                const mask_v4 t_4 = row_sum_3 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_4, splat_v4(0.0f), load_v4(sum + e * 32 + i) / row_sum_3));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -1399,7 +1425,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -1416,7 +1442,7 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 8];
+    float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
@@ -1433,27 +1459,27 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, 256, 4, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 256, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 256, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
@@ -1481,15 +1507,19 @@ TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int6
 {
     dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot11_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot12_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -1512,115 +1542,141 @@ TARGET_v3 static void performer_relu_rows_v3(const struct call *call, int64_t ta
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const query = (float *)(void *)(work + 0); /* [c: 256, i: 256 of 272] */
-    float *const key = (float *)(void *)(work + 278528); /* [c: 256, j: 144] */
-    float *const score = (float *)(void *)(work + 425984); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 582656); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 583680); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 584704); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 654336); /* [e: 64, i: 256 of 272] */
+    float *const query = (float *)(void *)(work + 0); /* [c: 256, i: 16] */
+    float *const all_query_2 = (float *)(void *)(work + 16384); /* [c: 256, i: 16, 16 times] */
+    float *const key = (float *)(void *)(work + 278528); /* [c: 256, j: 96] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 376832); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 377856); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 378880); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 444416); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 278528); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 425984); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query[c][i] = sum over d of features_w * q_tile */
-    dot0_v3(round_up(i1 - i0, 16), features_w, q_tile, query);
-    /* query = max(query, 0.0f) + 0.001f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t c = 0; c < 256; c++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query + c * 272 + i, max_v3(load_v3(query + c * 272 + i), splat_v3(0.0f)) + 0.001f);
+    float *const q_tile = (float *)(void *)(work + 278528); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 509952); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 4096;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query[c][i] = sum over d of features_w * q_tile */
+        dot0_v3(features_w, q_tile, query);
+        /* query_2 = max(query, 0.0f) + 0.001f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t c = 0; c < 256; c++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_2 + c * 16 + i, max_v3(load_v3(query + c * 16 + i), splat_v3(0.0f)) + 0.001f);
+                }
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
         dot1_v3(round_up(j1 - j0, 16), features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t c = 0; c < 256; c++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key + c * 144 + j, max_v3(load_v3(key + c * 144 + j), splat_v3(0.0f)) + 0.001f);
+                    store_v3(key + c * 96 + j, max_v3(load_v3(key + c * 96 + j), splat_v3(0.0f)) + 0.001f);
                 }
             }
         }
-        /* score[j][i] = sum over c of key * query */
-        dot2_v3(round_up(i1 - i0, 16), j1 - j0, key, query, score);
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_0 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3),
-                        load_v3(score + j * 272 + i), splat_v3(0.0f)));
-                }
-            }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_sum_in[u] = (vec_v3){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot3_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[32];
-                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_2 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 4096;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over c of key * query_2 */
+            dot2_v3(j1 - j0, key, query_2, score);
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_0 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_2), mask_v3);
+                    const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3),
+                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                    }
                 }
-                add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot4_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_3 = load_v3(row_sum + i);
-        const mask_v3 t_4 = row_sum_3 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_4, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_3));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] = (vec_v3){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] += load_v3(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 seen[2];
+                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_2 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_2), mask_v3);
+                    }
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_sum_3 = load_v3(row_sum + i);
+                const mask_v3 t_4 = row_sum_3 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_4, splat_v3(0.0f), load_v3(sum + e * 16 + i) / row_sum_3));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -2037,7 +2093,7 @@ TARGET_v3 APART void performer_relu_few_keys_v3(const struct call *call, int64_t
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot1_v3(round_up(j1 - j0, 16), features_w, k_tile, key);
+        dot11_v3(round_up(j1 - j0, 16), features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t c = 0; c < 256; c++) {
@@ -2047,7 +2103,7 @@ TARGET_v3 APART void performer_relu_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* score[r][j] = sum over c of query_2 * key */
-        dot11_v3(round_up(j1 - j0, 16), rows, query_2, key, score);
+        dot12_v3(round_up(j1 - j0, 16), rows, query_2, key, score);
         if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2072,7 +2128,7 @@ TARGET_v3 APART void performer_relu_few_keys_v3(const struct call *call, int64_t
         /* state_2[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot12_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 seen[16];
                 const int64_t t_1 = (r % n_q) + n_k - n_q;
@@ -2083,7 +2139,7 @@ TARGET_v3 APART void performer_relu_few_keys_v3(const struct call *call, int64_t
                     v_row, j1 - j0, seen);
             }
         } else
-            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -2417,7 +2473,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -2434,7 +2490,7 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 4];
+    float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
@@ -2453,57 +2509,65 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 256, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
 }
-APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
+APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, rows, -1, 256, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
 APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
+}
+APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot5_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot6_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, 256, 4, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-APART void dot6_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 64, 4, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot7_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+}
+APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
     dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot10_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -2526,115 +2590,142 @@ static void performer_relu_rows_any(const struct call *call, int64_t task, unsig
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const query = (float *)(void *)(work + 0); /* [c: 256, i: 128 of 144] */
-    float *const key = (float *)(void *)(work + 147456); /* [c: 256, j: 144] */
-    float *const score = (float *)(void *)(work + 294912); /* [j: 144, i: 128 of 144] */
-    float *const row_sum = (float *)(void *)(work + 377856); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 378368); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 378880); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 415744); /* [e: 64, i: 128 of 144] */
+    float *const query = (float *)(void *)(work + 0); /* [c: 256, i: 16] */
+    float *const all_query_2 = (float *)(void *)(work + 16384); /* [c: 256, i: 16, 8 times] */
+    float *const key = (float *)(void *)(work + 147456); /* [c: 256, j: 96] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 245760); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 246272); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 246784); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 279552); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 147456); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 294912); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-    /* query[c][i] = sum over d of features_w * q_tile */
-    dot0_any(round_up(i1 - i0, 8), features_w, q_tile, query);
-    /* query = max(query, 0.0f) + 0.001f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t c = 0; c < 256; c++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query + c * 144 + i, max_any(load_any(query + c * 144 + i), splat_any(0.0f)) + 0.001f);
+    float *const q_tile = (float *)(void *)(work + 147456); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 312320); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 4096;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query[c][i] = sum over d of features_w * q_tile */
+        dot0_any(round_up(i1 - i0, 8), features_w, q_tile, query);
+        /* query_2 = max(query, 0.0f) + 0.001f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t c = 0; c < 256; c++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_2 + c * 16 + i, max_any(load_any(query + c * 16 + i), splat_any(0.0f)) + 0.001f);
+                }
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot0_any(round_up(j1 - j0, 8), features_w, k_tile, key);
+        dot1_any(round_up(j1 - j0, 8), features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t c = 0; c < 256; c++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key + c * 144 + j, max_any(load_any(key + c * 144 + j), splat_any(0.0f)) + 0.001f);
+                    store_any(key + c * 96 + j, max_any(load_any(key + c * 96 + j), splat_any(0.0f)) + 0.001f);
                 }
             }
         }
-        /* score[j][i] = sum over c of key * query */
-        dot1_any(round_up(i1 - i0, 8), j1 - j0, key, query, score);
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_0 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_1 = (i0 + i + lane_any) + t_0;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any),
-                        load_any(score + j * 144 + i), splat_any(0.0f)));
-                }
-            }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_sum_in[u] = (vec_any){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 144 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[32];
-                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_2 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 4096;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over c of key * query_2 */
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, key, query_2, score);
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_0 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_2), mask_any);
+                    const ints_any t_1 = (i0 + i + lane_any) + t_0;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any),
+                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                    }
                 }
-                add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
-        } else
-            dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_3 = load_any(row_sum + i);
-        const mask_any t_4 = row_sum_3 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_4, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_3));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] = (vec_any){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] += load_any(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any seen[4];
+                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_2 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_2), mask_any);
+                    }
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot4_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_sum_3 = load_any(row_sum + i);
+                const mask_any t_4 = row_sum_3 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_4, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_3));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -2692,7 +2783,7 @@ APART void performer_relu_keys_any(const struct call *call, int64_t task, const 
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot4_any(round_up(j1 - j0, 8), features_w, k_tile, key);
+        dot5_any(round_up(j1 - j0, 8), features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t c = 0; c < 256; c++) {
@@ -2713,7 +2804,7 @@ APART void performer_relu_keys_any(const struct call *call, int64_t task, const 
             state[(chunk - chunk0) * 16656 + f] += total;
         }
         /* state_2[f][e] = sum over j of key * v */
-        dot5_any(j1 - j0, key, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16656);
+        dot6_any(j1 - j0, key, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 16656);
     }
 }
 
@@ -2797,7 +2888,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
             /* query[c][i] = sum over d of features_w * q_tile */
-            dot4_any(round_up(i1 - i0, 8), features_w, q_tile, query);
+            dot5_any(round_up(i1 - i0, 8), features_w, q_tile, query);
             /* query = max(query, 0.0f) + 0.001f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t c = 0; c < 256; c++) {
@@ -2837,7 +2928,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
             /* query_4[e][i] = sum over f of state_2 * query */
-            dot6_any(round_up(i1 - i0, 8), state_2 + (chunk - chunk0) * 16656, query, query_4);
+            dot7_any(round_up(i1 - i0, 8), state_2 + (chunk - chunk0) * 16656, query, query_4);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -2854,7 +2945,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
                 /* key_3[c][j] = sum over d of features_w * k_tile_2 */
-                dot4_any(round_up(j1 - j0, 8), features_w, k_tile_2, key_3);
+                dot5_any(round_up(j1 - j0, 8), features_w, k_tile_2, key_3);
                 /* key_3 = max(key_3, 0.0f) + 0.001f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t c = 0; c < 256; c++) {
@@ -2865,7 +2956,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                     }
                 }
                 /* score[j][i] = sum over c of key_3 * query */
-                dot7_any(round_up(i1 - i0, 8), j1 - j0, key_3, query, score);
+                dot8_any(round_up(i1 - i0, 8), j1 - j0, key_3, query, score);
                 if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
                     the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
@@ -2897,7 +2988,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot8_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2910,7 +3001,7 @@ APART void performer_relu_queries_any(const struct call *call, int64_t task, con
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot10_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select((row_sum + query_3) == 0.0f, 0.0f, (sum + query_4) / (row_sum + query_3)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -2970,7 +3061,7 @@ APART void performer_relu_few_begin_any(const struct call *call, int64_t task, c
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
     /* query[c][r] = sum over d of features_w * q_tile */
-    dot4_any(round_up(r1 - r0, 8), features_w, q_tile + r0, query + r0);
+    dot5_any(round_up(r1 - r0, 8), features_w, q_tile + r0, query + r0);
     /* query_2 = max(query, 0.0f) + 0.001f */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t c = 0; c < 256; c++) {
@@ -3046,7 +3137,7 @@ APART void performer_relu_few_keys_any(const struct call *call, int64_t task, co
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
         /* key[c][j] = sum over d of features_w * k_tile */
-        dot0_any(round_up(j1 - j0, 8), features_w, k_tile, key);
+        dot11_any(round_up(j1 - j0, 8), features_w, k_tile, key);
         /* key = max(key, 0.0f) + 0.001f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t c = 0; c < 256; c++) {
@@ -3056,7 +3147,7 @@ APART void performer_relu_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* score[r][j] = sum over c of query_2 * key */
-        dot10_any(round_up(j1 - j0, 8), rows, query_2, key, score);
+        dot12_any(round_up(j1 - j0, 8), rows, query_2, key, score);
         if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3081,7 +3172,7 @@ APART void performer_relu_few_keys_any(const struct call *call, int64_t task, co
         /* state_2[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot11_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any seen[32];
                 const int64_t t_1 = (r % n_q) + n_k - n_q;
@@ -3092,7 +3183,7 @@ APART void performer_relu_few_keys_any(const struct call *call, int64_t task, co
                     v_row, j1 - j0, seen);
             }
         } else
-            dot12_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -3207,7 +3298,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .shared = 133120, .slot = 66624, .slots = 4, .together = 1};
         if (rows <= 64) return (struct version){.head = performer_relu_few_v4, .tile = 0, .own = 184320,
             .shared = 164352, .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = performer_relu_rows_v4, .tile = 256, .own = 723968};
+        return (struct version){.rows = performer_relu_rows_v4, .tile = 256, .own = 526336};
     }
 #endif
 #if defined(__x86_64__)
@@ -3218,7 +3309,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .shared = 133120, .slot = 66624, .slots = 4, .together = 1};
         if (rows <= 64) return (struct version){.head = performer_relu_few_v3, .tile = 0, .own = 184320,
             .shared = 164352, .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = performer_relu_rows_v3, .tile = 256, .own = 723968};
+        return (struct version){.rows = performer_relu_rows_v3, .tile = 256, .own = 534528};
     }
 #endif
     if (n_k >= 320 && rows <= 64) return (struct version){.head = performer_relu_few_any, .tile = 0, .own = 184320,
@@ -3227,7 +3318,7 @@ static struct version version(int64_t n_k, int64_t rows)
         .shared = 133120, .slot = 66624, .slots = 4, .together = 1};
     if (rows <= 64) return (struct version){.head = performer_relu_few_any, .tile = 0, .own = 184320, .shared = 164352,
         .slot = 16640, .slots = 4, .together = 1};
-    return (struct version){.rows = performer_relu_rows_any, .tile = 128, .own = 452608};
+    return (struct version){.rows = performer_relu_rows_any, .tile = 128, .own = 336896};
 }
 
 enum { MANY_ROWS = 1 << 30 };

@@ -46,13 +46,13 @@
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
    Linear from 390 keys on: the weight is an inner product of 512 features,
    whose sum over keys is a state of 512 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 1309248 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 901120 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1020032 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 646656 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 1309248 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 878592 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 1020032 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 646656 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 749120 bytes of workspace a thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 548864 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 1020032 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 646656 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp performer_trig.c … -lattnrt -lm */
@@ -429,7 +429,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -446,7 +446,7 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 16];
+    float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
@@ -463,27 +463,27 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, 256, 4, 64, 32, a, 64, 1, b, 32, c, 32, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 256, 4, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 256, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 256, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, factor, compensation);
 }
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, factor, compensation);
 }
 TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
 {
@@ -546,84 +546,97 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const query_2 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [c: 256, i: 256 of 272] */
-    float *const query_sin = (float *)(void *)(work + 279552); /* [c: 256, i: 256 of 272] */
-    float *const key_2 = (float *)(void *)(work + 558080); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 558656); /* [c: 256, j: 144] */
-    float *const key_sin = (float *)(void *)(work + 706112); /* [c: 256, j: 144] */
-    float *const score = (float *)(void *)(work + 853568); /* [j: 144, i: 256 of 272] */
-    float *const score_2 = (float *)(void *)(work + 1010240); /* [j: 144, i: 256 of 272] */
-    float *const weight = (float *)(void *)(work + 558656); /* [j: 144, i: 256 of 272] */
-    float *const row_max = (float *)(void *)(work + 1166912); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 715328); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 1167936); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 1168960); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 1169984); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 1239616); /* [e: 64, i: 256 of 272] */
+    float *const all_query_2 = (float *)(void *)(work + 0); /* [i: 32, 8 times] */
+    float *const query_3 = (float *)(void *)(work + 1024); /* [c: 256, i: 32] */
+    float *const all_query_sin = (float *)(void *)(work + 33792); /* [c: 256, i: 32, 8 times] */
+    float *const all_query_cos = (float *)(void *)(work + 295936); /* [c: 256, i: 32, 8 times] */
+    float *const key_2 = (float *)(void *)(work + 1024); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 558080); /* [c: 256, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 656384); /* [c: 256, j: 96] */
+    float *const score = (float *)(void *)(work + 1408); /* [j: 96, i: 32] */
+    float *const score_2 = (float *)(void *)(work + 13696); /* [j: 96, i: 32] */
+    float *const weight = (float *)(void *)(work + 754688); /* [j: 96, i: 32] */
+    float *const all_row_max = (float *)(void *)(work + 766976); /* [i: 32, 8 times] */
+    float *const old_max = (float *)(void *)(work + 25984); /* [i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 768000); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 769024); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 770048); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 835584); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 279552); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 706112); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query_2 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_2 + i, splat_v4(0.0f));
-    }
-    /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_2_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_2_in[u] = (vec_v4){0};
+    float *const q_tile = (float *)(void *)(work + 558080); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 1408); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query_2 = all_query_2 + (i0 - i_block) / 32 * 32;
+        float *const query_sin = all_query_sin + (i0 - i_block) / 32 * 8192;
+        float *const query_cos = all_query_cos + (i0 - i_block) / 32 * 8192;
+        float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query_2 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_2 + i, splat_v4(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
-                const vec_v4 q_tile_new1 = q_tile_0 * 0.35355339f;
-                store_v4(q_tile + d * 272 + i, q_tile_new1);
-                query_2_in[u] += q_tile_new1 * q_tile_new1;
+        /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_2_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_2_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
+                    const vec_v4 q_tile_new1 = q_tile_0 * 0.35355339f;
+                    store_v4(q_tile + d * 32 + i, q_tile_new1);
+                    query_2_in[u] += q_tile_new1 * q_tile_new1;
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in[u]);
+        /* query_3[c][i] = sum over d of features_w * q_tile */
+        dot0_v4(features_w, q_tile, query_3);
+        /* query_sin = sin(query_3); query_cos = cos(query_3) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t c = 0; c < 256; c++) {
+                const vec_v4 query_3_2 = load_v4(query_3 + c * 32 + i);
+                const wide_v4 angle3 = __builtin_convertvector(query_3_2, wide_v4);
+                store_v4(query_sin + c * 32 + i, sin_v4(&angle3));
+                const wide_v4 angle4 = __builtin_convertvector(query_3_2, wide_v4);
+                store_v4(query_cos + c * 32 + i, cos_v4(&angle4));
+            }
         }
-    }
-    /* query_3[c][i] = sum over d of features_w * q_tile */
-    dot0_v4(round_up(i1 - i0, 64), features_w, q_tile, query_3);
-    /* query_sin = sin(query_3); query_3 = cos(query_3) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        for (int64_t c = 0; c < 256; c++) {
-            const vec_v4 query_3_2 = load_v4(query_3 + c * 272 + i);
-            const wide_v4 angle3 = __builtin_convertvector(query_3_2, wide_v4);
-            store_v4(query_sin + c * 272 + i, sin_v4(&angle3));
-            const wide_v4 angle4 = __builtin_convertvector(query_3_2, wide_v4);
-            store_v4(query_3 + c * 272 + i, cos_v4(&angle4));
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_max + i, splat_v4(-FLT_MAX));
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
         }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_max + i, splat_v4(-FLT_MAX));
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_2 + j, splat_v4(0.0f));
@@ -636,9 +649,9 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    const vec_v4 k_tile_5 = load_v4(k_tile + d * 144 + j);
+                    const vec_v4 k_tile_5 = load_v4(k_tile + d * 96 + j);
                     const vec_v4 k_tile_new6 = k_tile_5 * 0.35355339f;
-                    store_v4(k_tile + d * 144 + j, k_tile_new6);
+                    store_v4(k_tile + d * 96 + j, k_tile_new6);
                     key_2_in[u] += k_tile_new6 * k_tile_new6;
                 }
             }
@@ -651,124 +664,144 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t c = 0; c < 256; c++) {
-                const vec_v4 key_3_7 = load_v4(key_3 + c * 144 + j);
+                const vec_v4 key_3_7 = load_v4(key_3 + c * 96 + j);
                 const wide_v4 angle8 = __builtin_convertvector(key_3_7, wide_v4);
-                store_v4(key_sin + c * 144 + j, sin_v4(&angle8));
+                store_v4(key_sin + c * 96 + j, sin_v4(&angle8));
                 const wide_v4 angle9 = __builtin_convertvector(key_3_7, wide_v4);
-                store_v4(key_3 + c * 144 + j, cos_v4(&angle9));
+                store_v4(key_3 + c * 96 + j, cos_v4(&angle9));
             }
         }
-        /* score[j][i] = sum over c of key_sin * query_sin */
-        dot2_v4(round_up(i1 - i0, 64), j1 - j0, key_sin, query_sin, score);
-        /* score_2[j][i] = sum over c of key_3 * query_3 */
-        dot2_v4(round_up(i1 - i0, 64), j1 - j0, key_3, query_3, score_2);
-        /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_10 = load_v4(query_2 + i) * 0.7213475f;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(weight + j * 272 + i, t_10 + (key_2[j] * 0.7213475f));
-            }
-        }
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(old_max + i, load_v4(row_max + i));
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
-            const int64_t t_11 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query_2 = all_query_2 + (i0 - i_block) / 32 * 32;
+            float *const query_sin = all_query_sin + (i0 - i_block) / 32 * 8192;
+            float *const query_cos = all_query_cos + (i0 - i_block) / 32 * 8192;
+            float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over c of key_sin * query_sin */
+            dot2_v4(j1 - j0, key_sin, query_sin, score);
+            /* score_2[j][i] = sum over c of key_3 * query_cos */
+            dot2_v4(j1 - j0, key_3, query_cos, score_2);
+            /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_12 = (i0 + i + lane_v4) + t_11;
+                const vec_v4 t_10 = load_v4(query_2 + i) * 0.7213475f;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_12, mask_v4),
-                        load_v4(weight + j * 272 + i), splat_v4(-INFINITY)));
+                    store_v4(weight + j * 32 + i, t_10 + (key_2[j] * 0.7213475f));
                 }
             }
-        }
-        /* row_max max= weight */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_max_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_max_in[u] = load_v4(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_max_in[u] = max_v4(row_max_in[u], load_v4(weight + j * 272 + i));
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(row_max + i, row_max_in[u]);
-            }
-        }
-        /* old_max = exp2(old_max - row_max) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(old_max + i, exp2_v4(load_v4(old_max + i) - load_v4(row_max + i)));
-        }
-        /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_13 = load_v4(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 272 + i, exp2_v4(load_v4(weight + j * 272 + i) - row_max_13) * ((load_v4(score + j
-                    * 272 + i) + load_v4(score_2 + j * 272 + i)) * 0.00390625f));
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_14 = n_k - n_q;
+            /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_15 = (i0 + i + lane_v4) + t_14;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_15, mask_v4),
-                        load_v4(score + j * 272 + i), splat_v4(0.0f)));
-                }
+                store_v4(old_max + i, load_v4(row_max + i));
             }
-        }
-        /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_16 = load_v4(old_max + i);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_16);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_16);
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_sum_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_sum_in[u] = (vec_v4){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
-            }
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot3_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[16];
-                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_17 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
+                const int64_t t_11 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_17), mask_v4);
+                    const ints_v4 t_12 = (i0 + i + lane_v4) + t_11;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(weight + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_12, mask_v4),
+                            load_v4(weight + j * 32 + i), splat_v4(-INFINITY)));
+                    }
                 }
-                add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot4_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_18 = load_v4(row_sum + i);
-        const mask_v4 t_19 = row_sum_18 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_19, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_18));
+            /* row_max max= weight */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_max_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_max_in[u] = load_v4(row_max + i);
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        row_max_in[u] = max_v4(row_max_in[u], load_v4(weight + j * 32 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(row_max + i, row_max_in[u]);
+                }
+            }
+            /* old_max = exp2(old_max - row_max) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(old_max + i, exp2_v4(load_v4(old_max + i) - load_v4(row_max + i)));
+            }
+            /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_max_13 = load_v4(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v4(score + j * 32 + i, exp2_v4(load_v4(weight + j * 32 + i) - row_max_13) * ((load_v4(score +
+                        j * 32 + i) + load_v4(score_2 + j * 32 + i)) * 0.00390625f));
+                }
+            }
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_14 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const ints_v4 t_15 = (i0 + i + lane_v4) + t_14;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_15, mask_v4),
+                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                    }
+                }
+            }
+            /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 old_max_16 = load_v4(old_max + i);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_16);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_16);
+            }
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_sum_in[u] = (vec_v4){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        row_sum_in[u] += load_v4(score + j * 32 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                }
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 seen[2];
+                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_17 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_17), mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                }
+            } else
+                dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_sum_18 = load_v4(row_sum + i);
+                const mask_v4 t_19 = row_sum_18 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_19, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_18));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -2001,7 +2034,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -2018,7 +2051,7 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 8];
+    float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
@@ -2035,27 +2068,27 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, 256, 4, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 256, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 256, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
@@ -2083,15 +2116,19 @@ TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int6
 {
     dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot11_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot12_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -2114,84 +2151,97 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const query_2 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [c: 256, i: 256 of 272] */
-    float *const query_sin = (float *)(void *)(work + 279552); /* [c: 256, i: 256 of 272] */
-    float *const key_2 = (float *)(void *)(work + 558080); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 558656); /* [c: 256, j: 144] */
-    float *const key_sin = (float *)(void *)(work + 706112); /* [c: 256, j: 144] */
-    float *const score = (float *)(void *)(work + 853568); /* [j: 144, i: 256 of 272] */
-    float *const score_2 = (float *)(void *)(work + 1010240); /* [j: 144, i: 256 of 272] */
-    float *const weight = (float *)(void *)(work + 558656); /* [j: 144, i: 256 of 272] */
-    float *const row_max = (float *)(void *)(work + 1166912); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 715328); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 1167936); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 1168960); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 1169984); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 1239616); /* [e: 64, i: 256 of 272] */
+    float *const all_query_2 = (float *)(void *)(work + 0); /* [i: 16, 16 times] */
+    float *const query_3 = (float *)(void *)(work + 1024); /* [c: 256, i: 16] */
+    float *const all_query_sin = (float *)(void *)(work + 17408); /* [c: 256, i: 16, 16 times] */
+    float *const all_query_cos = (float *)(void *)(work + 279552); /* [c: 256, i: 16, 16 times] */
+    float *const key_2 = (float *)(void *)(work + 1024); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 541696); /* [c: 256, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 640000); /* [c: 256, j: 96] */
+    float *const score = (float *)(void *)(work + 1408); /* [j: 96, i: 16] */
+    float *const score_2 = (float *)(void *)(work + 7552); /* [j: 96, i: 16] */
+    float *const weight = (float *)(void *)(work + 738304); /* [j: 96, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 744448); /* [i: 16, 16 times] */
+    float *const old_max = (float *)(void *)(work + 13696); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 745472); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 746496); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 747520); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 813056); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 279552); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 706112); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query_2 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_2 + i, splat_v3(0.0f));
-    }
-    /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_2_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_2_in[u] = (vec_v3){0};
+    float *const q_tile = (float *)(void *)(work + 541696); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 640000); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 16;
+        float *const query_sin = all_query_sin + (i0 - i_block) / 16 * 4096;
+        float *const query_cos = all_query_cos + (i0 - i_block) / 16 * 4096;
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query_2 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_2 + i, splat_v3(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_2_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
-                const vec_v3 q_tile_new1 = q_tile_0 * 0.35355339f;
-                store_v3(q_tile + d * 272 + i, q_tile_new1);
-                query_2_in[u] += q_tile_new1 * q_tile_new1;
+                query_2_in[u] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
+                    const vec_v3 q_tile_new1 = q_tile_0 * 0.35355339f;
+                    store_v3(q_tile + d * 16 + i, q_tile_new1);
+                    query_2_in[u] += q_tile_new1 * q_tile_new1;
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in[u]);
+        /* query_3[c][i] = sum over d of features_w * q_tile */
+        dot0_v3(features_w, q_tile, query_3);
+        /* query_sin = sin(query_3); query_cos = cos(query_3) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t c = 0; c < 256; c++) {
+                const vec_v3 query_3_2 = load_v3(query_3 + c * 16 + i);
+                const wide_v3 angle3 = __builtin_convertvector(query_3_2, wide_v3);
+                store_v3(query_sin + c * 16 + i, sin_v3(&angle3));
+                const wide_v3 angle4 = __builtin_convertvector(query_3_2, wide_v3);
+                store_v3(query_cos + c * 16 + i, cos_v3(&angle4));
+            }
         }
-    }
-    /* query_3[c][i] = sum over d of features_w * q_tile */
-    dot0_v3(round_up(i1 - i0, 16), features_w, q_tile, query_3);
-    /* query_sin = sin(query_3); query_3 = cos(query_3) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        for (int64_t c = 0; c < 256; c++) {
-            const vec_v3 query_3_2 = load_v3(query_3 + c * 272 + i);
-            const wide_v3 angle3 = __builtin_convertvector(query_3_2, wide_v3);
-            store_v3(query_sin + c * 272 + i, sin_v3(&angle3));
-            const wide_v3 angle4 = __builtin_convertvector(query_3_2, wide_v3);
-            store_v3(query_3 + c * 272 + i, cos_v3(&angle4));
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_max + i, splat_v3(-FLT_MAX));
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
         }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_max + i, splat_v3(-FLT_MAX));
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_2 + j, splat_v3(0.0f));
@@ -2204,9 +2254,9 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    const vec_v3 k_tile_5 = load_v3(k_tile + d * 144 + j);
+                    const vec_v3 k_tile_5 = load_v3(k_tile + d * 96 + j);
                     const vec_v3 k_tile_new6 = k_tile_5 * 0.35355339f;
-                    store_v3(k_tile + d * 144 + j, k_tile_new6);
+                    store_v3(k_tile + d * 96 + j, k_tile_new6);
                     key_2_in[u] += k_tile_new6 * k_tile_new6;
                 }
             }
@@ -2219,124 +2269,144 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t c = 0; c < 256; c++) {
-                const vec_v3 key_3_7 = load_v3(key_3 + c * 144 + j);
+                const vec_v3 key_3_7 = load_v3(key_3 + c * 96 + j);
                 const wide_v3 angle8 = __builtin_convertvector(key_3_7, wide_v3);
-                store_v3(key_sin + c * 144 + j, sin_v3(&angle8));
+                store_v3(key_sin + c * 96 + j, sin_v3(&angle8));
                 const wide_v3 angle9 = __builtin_convertvector(key_3_7, wide_v3);
-                store_v3(key_3 + c * 144 + j, cos_v3(&angle9));
+                store_v3(key_3 + c * 96 + j, cos_v3(&angle9));
             }
         }
-        /* score[j][i] = sum over c of key_sin * query_sin */
-        dot2_v3(round_up(i1 - i0, 16), j1 - j0, key_sin, query_sin, score);
-        /* score_2[j][i] = sum over c of key_3 * query_3 */
-        dot2_v3(round_up(i1 - i0, 16), j1 - j0, key_3, query_3, score_2);
-        /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_10 = load_v3(query_2 + i) * 0.7213475f;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(weight + j * 272 + i, t_10 + (key_2[j] * 0.7213475f));
-            }
-        }
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(old_max + i, load_v3(row_max + i));
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
-            const int64_t t_11 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 16;
+            float *const query_sin = all_query_sin + (i0 - i_block) / 16 * 4096;
+            float *const query_cos = all_query_cos + (i0 - i_block) / 16 * 4096;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over c of key_sin * query_sin */
+            dot2_v3(j1 - j0, key_sin, query_sin, score);
+            /* score_2[j][i] = sum over c of key_3 * query_cos */
+            dot2_v3(j1 - j0, key_3, query_cos, score_2);
+            /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_12 = (i0 + i + lane_v3) + t_11;
+                const vec_v3 t_10 = load_v3(query_2 + i) * 0.7213475f;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_12, mask_v3),
-                        load_v3(weight + j * 272 + i), splat_v3(-INFINITY)));
+                    store_v3(weight + j * 16 + i, t_10 + (key_2[j] * 0.7213475f));
                 }
             }
-        }
-        /* row_max max= weight */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_max_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_max_in[u] = load_v3(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_max_in[u] = max_v3(row_max_in[u], load_v3(weight + j * 272 + i));
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(row_max + i, row_max_in[u]);
-            }
-        }
-        /* old_max = exp2(old_max - row_max) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(old_max + i, exp2_v3(load_v3(old_max + i) - load_v3(row_max + i)));
-        }
-        /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_13 = load_v3(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 272 + i, exp2_v3(load_v3(weight + j * 272 + i) - row_max_13) * ((load_v3(score + j
-                    * 272 + i) + load_v3(score_2 + j * 272 + i)) * 0.00390625f));
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_14 = n_k - n_q;
+            /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_15 = (i0 + i + lane_v3) + t_14;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_15, mask_v3),
-                        load_v3(score + j * 272 + i), splat_v3(0.0f)));
-                }
+                store_v3(old_max + i, load_v3(row_max + i));
             }
-        }
-        /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_16 = load_v3(old_max + i);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_16);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_16);
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_sum_in[u] = (vec_v3){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
-            }
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot3_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[32];
-                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_17 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
+                const int64_t t_11 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_17), mask_v3);
+                    const ints_v3 t_12 = (i0 + i + lane_v3) + t_11;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_12, mask_v3),
+                            load_v3(weight + j * 16 + i), splat_v3(-INFINITY)));
+                    }
                 }
-                add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot4_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_18 = load_v3(row_sum + i);
-        const mask_v3 t_19 = row_sum_18 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_19, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_18));
+            /* row_max max= weight */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_max_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_max_in[u] = load_v3(row_max + i);
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_max_in[u] = max_v3(row_max_in[u], load_v3(weight + j * 16 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(row_max + i, row_max_in[u]);
+                }
+            }
+            /* old_max = exp2(old_max - row_max) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(old_max + i, exp2_v3(load_v3(old_max + i) - load_v3(row_max + i)));
+            }
+            /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_max_13 = load_v3(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_v3(score + j * 16 + i, exp2_v3(load_v3(weight + j * 16 + i) - row_max_13) * ((load_v3(score +
+                        j * 16 + i) + load_v3(score_2 + j * 16 + i)) * 0.00390625f));
+                }
+            }
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_14 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const ints_v3 t_15 = (i0 + i + lane_v3) + t_14;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_15, mask_v3),
+                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                    }
+                }
+            }
+            /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 old_max_16 = load_v3(old_max + i);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_16);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_16);
+            }
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] = (vec_v3){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] += load_v3(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                }
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 seen[2];
+                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_17 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_17), mask_v3);
+                    }
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_sum_18 = load_v3(row_sum + i);
+                const mask_v3 t_19 = row_sum_18 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_19, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_18));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -3046,7 +3116,7 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot1_v3(round_up(j1 - j0, 16), features_w, k_tile, key_3);
+        dot11_v3(round_up(j1 - j0, 16), features_w, k_tile, key_3);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t c = 0; c < 256; c++) {
@@ -3058,9 +3128,9 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* score[r][j] = sum over c of query_sin * key_sin */
-        dot11_v3(round_up(j1 - j0, 16), rows, query_sin, key_sin, score);
+        dot12_v3(round_up(j1 - j0, 16), rows, query_sin, key_sin, score);
         /* score_2[r][j] = sum over c of query_cos * key_3 */
-        dot11_v3(round_up(j1 - j0, 16), rows, query_cos, key_3, score_2);
+        dot12_v3(round_up(j1 - j0, 16), rows, query_cos, key_3, score_2);
         /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_9 = load_v3(key_2 + j) * 0.7213475f;
@@ -3142,7 +3212,7 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
         /* state_3[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot12_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 seen[16];
                 const int64_t t_12 = (r % n_q) + n_k - n_q;
@@ -3153,7 +3223,7 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
                     v_row, j1 - j0, seen);
             }
         } else
-            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
     }
 }
 
@@ -3559,7 +3629,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -3576,7 +3646,7 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 4];
+    float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
@@ -3595,57 +3665,65 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 256, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
 }
-APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
+APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
+    dot_any(2, lanes, rows, -1, 256, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
 APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
-APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
+}
+APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot6_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-APART void dot6_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot7_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+}
+APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
     dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
 }
-APART void dot10_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -3668,84 +3746,97 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const query_2 = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 512); /* [c: 256, i: 128 of 144] */
-    float *const query_sin = (float *)(void *)(work + 147968); /* [c: 256, i: 128 of 144] */
-    float *const key_2 = (float *)(void *)(work + 295424); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 296000); /* [c: 256, j: 144] */
-    float *const key_sin = (float *)(void *)(work + 443456); /* [c: 256, j: 144] */
-    float *const score = (float *)(void *)(work + 590912); /* [j: 144, i: 128 of 144] */
-    float *const score_2 = (float *)(void *)(work + 443456); /* [j: 144, i: 128 of 144] */
-    float *const weight = (float *)(void *)(work + 296000); /* [j: 144, i: 128 of 144] */
-    float *const row_max = (float *)(void *)(work + 673856); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 295424); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 674368); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 674880); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 675392); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 712256); /* [e: 64, i: 128 of 144] */
+    float *const all_query_2 = (float *)(void *)(work + 0); /* [i: 16, 8 times] */
+    float *const query_3 = (float *)(void *)(work + 512); /* [c: 256, i: 16] */
+    float *const all_query_sin = (float *)(void *)(work + 16896); /* [c: 256, i: 16, 8 times] */
+    float *const all_query_cos = (float *)(void *)(work + 147968); /* [c: 256, i: 16, 8 times] */
+    float *const key_2 = (float *)(void *)(work + 512); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 279040); /* [c: 256, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 377344); /* [c: 256, j: 96] */
+    float *const score = (float *)(void *)(work + 896); /* [j: 96, i: 16] */
+    float *const score_2 = (float *)(void *)(work + 7040); /* [j: 96, i: 16] */
+    float *const weight = (float *)(void *)(work + 475648); /* [j: 96, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 481792); /* [i: 16, 8 times] */
+    float *const old_max = (float *)(void *)(work + 13184); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 482304); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 482816); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 483328); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 516096); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 147968); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 443456); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-    /* query_2 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_2 + i, splat_any(0.0f));
-    }
-    /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_2_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_2_in[u] = (vec_any){0};
+    float *const q_tile = (float *)(void *)(work + 279040); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 377344); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 16;
+        float *const query_sin = all_query_sin + (i0 - i_block) / 16 * 4096;
+        float *const query_cos = all_query_cos + (i0 - i_block) / 16 * 4096;
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query_2 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_2 + i, splat_any(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_2_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
-                const vec_any q_tile_new1 = q_tile_0 * 0.35355339f;
-                store_any(q_tile + d * 144 + i, q_tile_new1);
-                query_2_in[u] += q_tile_new1 * q_tile_new1;
+                query_2_in[u] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
+                    const vec_any q_tile_new1 = q_tile_0 * 0.35355339f;
+                    store_any(q_tile + d * 16 + i, q_tile_new1);
+                    query_2_in[u] += q_tile_new1 * q_tile_new1;
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query_2 + i, load_any(query_2 + i) + query_2_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query_2 + i, load_any(query_2 + i) + query_2_in[u]);
+        /* query_3[c][i] = sum over d of features_w * q_tile */
+        dot0_any(round_up(i1 - i0, 8), features_w, q_tile, query_3);
+        /* query_sin = sin(query_3); query_cos = cos(query_3) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t c = 0; c < 256; c++) {
+                const vec_any query_3_2 = load_any(query_3 + c * 16 + i);
+                const wide_any angle3 = __builtin_convertvector(query_3_2, wide_any);
+                store_any(query_sin + c * 16 + i, sin_any(&angle3));
+                const wide_any angle4 = __builtin_convertvector(query_3_2, wide_any);
+                store_any(query_cos + c * 16 + i, cos_any(&angle4));
+            }
         }
-    }
-    /* query_3[c][i] = sum over d of features_w * q_tile */
-    dot0_any(round_up(i1 - i0, 8), features_w, q_tile, query_3);
-    /* query_sin = sin(query_3); query_3 = cos(query_3) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        for (int64_t c = 0; c < 256; c++) {
-            const vec_any query_3_2 = load_any(query_3 + c * 144 + i);
-            const wide_any angle3 = __builtin_convertvector(query_3_2, wide_any);
-            store_any(query_sin + c * 144 + i, sin_any(&angle3));
-            const wide_any angle4 = __builtin_convertvector(query_3_2, wide_any);
-            store_any(query_3 + c * 144 + i, cos_any(&angle4));
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_max + i, splat_any(-FLT_MAX));
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
         }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_max + i, splat_any(-FLT_MAX));
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_2 + j, splat_any(0.0f));
@@ -3758,9 +3849,9 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    const vec_any k_tile_5 = load_any(k_tile + d * 144 + j);
+                    const vec_any k_tile_5 = load_any(k_tile + d * 96 + j);
                     const vec_any k_tile_new6 = k_tile_5 * 0.35355339f;
-                    store_any(k_tile + d * 144 + j, k_tile_new6);
+                    store_any(k_tile + d * 96 + j, k_tile_new6);
                     key_2_in[u] += k_tile_new6 * k_tile_new6;
                 }
             }
@@ -3769,128 +3860,148 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot0_any(round_up(j1 - j0, 8), features_w, k_tile, key_3);
+        dot1_any(round_up(j1 - j0, 8), features_w, k_tile, key_3);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t c = 0; c < 256; c++) {
-                const vec_any key_3_7 = load_any(key_3 + c * 144 + j);
+                const vec_any key_3_7 = load_any(key_3 + c * 96 + j);
                 const wide_any angle8 = __builtin_convertvector(key_3_7, wide_any);
-                store_any(key_sin + c * 144 + j, sin_any(&angle8));
+                store_any(key_sin + c * 96 + j, sin_any(&angle8));
                 const wide_any angle9 = __builtin_convertvector(key_3_7, wide_any);
-                store_any(key_3 + c * 144 + j, cos_any(&angle9));
+                store_any(key_3 + c * 96 + j, cos_any(&angle9));
             }
         }
-        /* score[j][i] = sum over c of key_sin * query_sin */
-        dot1_any(round_up(i1 - i0, 8), j1 - j0, key_sin, query_sin, score);
-        /* score_2[j][i] = sum over c of key_3 * query_3 */
-        dot1_any(round_up(i1 - i0, 8), j1 - j0, key_3, query_3, score_2);
-        /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_10 = load_any(query_2 + i) * 0.7213475f;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(weight + j * 144 + i, t_10 + (key_2[j] * 0.7213475f));
-            }
-        }
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(old_max + i, load_any(row_max + i));
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
-            const int64_t t_11 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 16;
+            float *const query_sin = all_query_sin + (i0 - i_block) / 16 * 4096;
+            float *const query_cos = all_query_cos + (i0 - i_block) / 16 * 4096;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over c of key_sin * query_sin */
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, key_sin, query_sin, score);
+            /* score_2[j][i] = sum over c of key_3 * query_cos */
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, key_3, query_cos, score_2);
+            /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_12 = (i0 + i + lane_any) + t_11;
+                const vec_any t_10 = load_any(query_2 + i) * 0.7213475f;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_12, mask_any),
-                        load_any(weight + j * 144 + i), splat_any(-INFINITY)));
+                    store_any(weight + j * 16 + i, t_10 + (key_2[j] * 0.7213475f));
                 }
             }
-        }
-        /* row_max max= weight */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_max_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_max_in[u] = load_any(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_max_in[u] = max_any(row_max_in[u], load_any(weight + j * 144 + i));
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(row_max + i, row_max_in[u]);
-            }
-        }
-        /* old_max = exp2(old_max - row_max) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(old_max + i, exp2_any(load_any(old_max + i) - load_any(row_max + i)));
-        }
-        /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_13 = load_any(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 144 + i, exp2_any(load_any(weight + j * 144 + i) - row_max_13) * ((load_any(score
-                    + j * 144 + i) + load_any(score_2 + j * 144 + i)) * 0.00390625f));
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_14 = n_k - n_q;
+            /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_15 = (i0 + i + lane_any) + t_14;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_15, mask_any),
-                        load_any(score + j * 144 + i), splat_any(0.0f)));
-                }
+                store_any(old_max + i, load_any(row_max + i));
             }
-        }
-        /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_16 = load_any(old_max + i);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_16);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_16);
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_sum_in[u] = (vec_any){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 144 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
-            }
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[32];
-                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_17 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
+                const int64_t t_11 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_17), mask_any);
+                    const ints_any t_12 = (i0 + i + lane_any) + t_11;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(weight + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_12, mask_any),
+                            load_any(weight + j * 16 + i), splat_any(-INFINITY)));
+                    }
                 }
-                add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
-        } else
-            dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_18 = load_any(row_sum + i);
-        const mask_any t_19 = row_sum_18 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_19, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_18));
+            /* row_max max= weight */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_max_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_max_in[u] = load_any(row_max + i);
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_max_in[u] = max_any(row_max_in[u], load_any(weight + j * 16 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(row_max + i, row_max_in[u]);
+                }
+            }
+            /* old_max = exp2(old_max - row_max) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(old_max + i, exp2_any(load_any(old_max + i) - load_any(row_max + i)));
+            }
+            /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_max_13 = load_any(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    store_any(score + j * 16 + i, exp2_any(load_any(weight + j * 16 + i) - row_max_13) *
+                        ((load_any(score + j * 16 + i) + load_any(score_2 + j * 16 + i)) * 0.00390625f));
+                }
+            }
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_14 = n_k - n_q;
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const ints_any t_15 = (i0 + i + lane_any) + t_14;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_15, mask_any),
+                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                    }
+                }
+            }
+            /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any old_max_16 = load_any(old_max + i);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_16);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_16);
+            }
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] = (vec_any){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] += load_any(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                }
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any seen[4];
+                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_17 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_17), mask_any);
+                    }
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot4_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_sum_18 = load_any(row_sum + i);
+                const mask_any t_19 = row_sum_18 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_19, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_18));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -3978,7 +4089,7 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
             }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot4_any(round_up(j1 - j0, 8), features_w, k_tile, key_3);
+        dot5_any(round_up(j1 - j0, 8), features_w, k_tile, key_3);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t c = 0; c < 256; c++) {
@@ -4029,7 +4140,7 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
                 state_2[(chunk - chunk0) * 33824 + f] += total;
             }
             /* state_3[f][e] = sum over j of key_5 * v */
-            dot5_any(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33824 + f0 * 64);
+            dot6_any(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33824 + f0 * 64);
         }
     }
 }
@@ -4175,7 +4286,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 }
             }
             /* query_3[c][i] = sum over d of features_w * q_tile */
-            dot4_any(round_up(i1 - i0, 8), features_w, q_tile, query_3);
+            dot5_any(round_up(i1 - i0, 8), features_w, q_tile, query_3);
             /* query_sin = sin(query_3); query_3 = cos(query_3) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t c = 0; c < 256; c++) {
@@ -4239,7 +4350,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
                 }
                 /* query_8[e][i] += sum over f of state_3 * query_6 */
-                dot6_any(round_up(i1 - i0, 8), f1 - f0, state_3 + (chunk - chunk0) * 33824 + f0 * 64, query_6, query_8);
+                dot7_any(round_up(i1 - i0, 8), f1 - f0, state_3 + (chunk - chunk0) * 33824 + f0 * 64, query_6, query_8);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
@@ -4279,7 +4390,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     }
                 }
                 /* key_8[c][j] = sum over d of features_w * k_tile_2 */
-                dot4_any(round_up(j1 - j0, 8), features_w, k_tile_2, key_8);
+                dot5_any(round_up(j1 - j0, 8), features_w, k_tile_2, key_8);
                 /* key_sin_2 = sin(key_8); key_8 = cos(key_8) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t c = 0; c < 256; c++) {
@@ -4291,9 +4402,9 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                     }
                 }
                 /* score[j][i] = sum over c of key_sin_2 * query_sin */
-                dot7_any(round_up(i1 - i0, 8), j1 - j0, key_sin_2, query_sin, score);
+                dot8_any(round_up(i1 - i0, 8), j1 - j0, key_sin_2, query_sin, score);
                 /* score_2[j][i] = sum over c of key_8 * query_3 */
-                dot7_any(round_up(i1 - i0, 8), j1 - j0, key_8, query_3, score_2);
+                dot8_any(round_up(i1 - i0, 8), j1 - j0, key_8, query_3, score_2);
                 /* weight = (query_2 * 0.7213475f) + (key_7 * 0.7213475f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     const vec_any t_30 = load_any(query_2 + i) * 0.7213475f;
@@ -4382,7 +4493,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 /* sum[e][i] = sum * old_max + sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot8_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
                         sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
@@ -4396,7 +4507,7 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                    dot10_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
                         sum_compensation);
             }
             /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max,
@@ -4480,7 +4591,7 @@ APART void performer_trig_few_begin_any(const struct call *call, int64_t task, c
         store_any(query_2 + r, load_any(query_2 + r) + query_2_in);
     }
     /* query_3[c][r] = sum over d of features_w * query */
-    dot4_any(round_up(r1 - r0, 8), features_w, query + r0, query_3 + r0);
+    dot5_any(round_up(r1 - r0, 8), features_w, query + r0, query_3 + r0);
     /* query_sin = sin(query_3); query_cos = cos(query_3) */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t c = 0; c < 256; c++) {
@@ -4593,7 +4704,7 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot0_any(round_up(j1 - j0, 8), features_w, k_tile, key_3);
+        dot11_any(round_up(j1 - j0, 8), features_w, k_tile, key_3);
         /* key_sin = sin(key_3); key_3 = cos(key_3) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t c = 0; c < 256; c++) {
@@ -4605,9 +4716,9 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* score[r][j] = sum over c of query_sin * key_sin */
-        dot10_any(round_up(j1 - j0, 8), rows, query_sin, key_sin, score);
+        dot12_any(round_up(j1 - j0, 8), rows, query_sin, key_sin, score);
         /* score_2[r][j] = sum over c of query_cos * key_3 */
-        dot10_any(round_up(j1 - j0, 8), rows, query_cos, key_3, score_2);
+        dot12_any(round_up(j1 - j0, 8), rows, query_cos, key_3, score_2);
         /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_9 = load_any(key_2 + j) * 0.7213475f;
@@ -4689,7 +4800,7 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
         /* state_3[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot11_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any seen[32];
                 const int64_t t_12 = (r % n_q) + n_k - n_q;
@@ -4700,7 +4811,7 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
                     v_row, j1 - j0, seen);
             }
         } else
-            dot12_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
     }
 }
 
@@ -4839,7 +4950,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
         if (rows <= 64) return (struct version){.head = performer_trig_few_v4, .tile = 0, .own = 332288,
             .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = performer_trig_rows_v4, .tile = 256, .own = 1309248};
+        return (struct version){.rows = performer_trig_rows_v4, .tile = 256, .own = 901120};
     }
 #endif
 #if defined(__x86_64__)
@@ -4850,7 +4961,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
         if (rows <= 64) return (struct version){.head = performer_trig_few_v3, .tile = 0, .own = 332288,
             .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = performer_trig_rows_v3, .tile = 256, .own = 1309248};
+        return (struct version){.rows = performer_trig_rows_v3, .tile = 256, .own = 878592};
     }
 #endif
     if (n_k >= 390 && rows <= 64) return (struct version){.head = performer_trig_few_any, .tile = 0, .own = 332288,
@@ -4859,7 +4970,7 @@ static struct version version(int64_t n_k, int64_t rows)
         .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
     if (rows <= 64) return (struct version){.head = performer_trig_few_any, .tile = 0, .own = 332288, .shared = 246784,
         .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = performer_trig_rows_any, .tile = 128, .own = 749120};
+    return (struct version){.rows = performer_trig_rows_any, .tile = 128, .own = 548864};
 }
 
 enum { MANY_ROWS = 1 << 30 };

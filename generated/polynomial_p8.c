@@ -44,11 +44,11 @@
    Keys that no query of the tile sees are skipped.
    Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 236288 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 206848 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 404480 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 230144 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 206848 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 231424 bytes of workspace a thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 130816 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 206848 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polynomial_p8.c … -lattnrt -lm */
 #ifdef __cplusplus
@@ -377,7 +377,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -394,7 +394,7 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 16];
+    float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
@@ -411,19 +411,19 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 64, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -459,86 +459,97 @@ TARGET_v4 static void polynomial_p8_rows_v4(const struct call *call, int64_t tas
     const float *const k_norm_bias = call->params->k_norm_bias;
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 156672); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 157696); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 158720); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_3 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const all_query_4 = (float *)(void *)(work + 768); /* [d: 64, i: 32, 8 times] */
+    float *const score = (float *)(void *)(work + 66304); /* [j: 96, i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 78592); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 79616); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 80640); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 146176); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 297984); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 367616); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query + i, splat_v4(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_in[u] = (vec_v4){0};
+    float *const q_tile = (float *)(void *)(work + 66304); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 211712); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query_4 = all_query_4 + (i0 - i_block) / 32 * 2048;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query + i, splat_v4(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_in[u] += load_v4(q_tile + d * 272 + i);
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    query_in[u] += load_v4(q_tile + d * 32 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query + i, load_v4(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query + i, load_v4(query + i) + query_in[u]);
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_3 + i, splat_v4(0.0f));
         }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_3 + i, splat_v4(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
-        vec_v4 query_3_in = (vec_v4){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
-            const vec_v4 q_tile_new2 = q_tile_0 - t_1;
-            store_v4(q_tile + d * 272 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
+            vec_v4 query_3_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
+                const vec_v4 q_tile_new2 = q_tile_0 - t_1;
+                store_v4(q_tile + d * 32 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
         }
-        store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
-    }
-    /* q_tile = (((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias) * 0.125f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 272 + i, (((load_v4(q_tile + d * 272 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d])
-                * 0.125f);
+        /* query_4 = (((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias) * 0.125f
+           */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(query_4 + d * 32 + i, (((load_v4(q_tile + d * 32 + i) * t_3) * q_norm_weight[d]) +
+                    q_norm_bias[d]) * 0.125f);
+            }
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -551,7 +562,7 @@ TARGET_v4 static void polynomial_p8_rows_v4(const struct call *call, int64_t tas
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_in[u] += load_v4(k_tile + d * 144 + j);
+                    key_in[u] += load_v4(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
@@ -567,9 +578,9 @@ TARGET_v4 static void polynomial_p8_rows_v4(const struct call *call, int64_t tas
             const vec_v4 t_5 = load_v4(key + j) * 0.015625f;
             vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_4 = load_v4(k_tile + d * 144 + j);
+                const vec_v4 k_tile_4 = load_v4(k_tile + d * 96 + j);
                 const vec_v4 k_tile_new6 = k_tile_4 - t_5;
-                store_v4(k_tile + d * 144 + j, k_tile_new6);
+                store_v4(k_tile + d * 96 + j, k_tile_new6);
                 key_3_in += k_tile_new6 * k_tile_new6;
             }
             store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
@@ -578,75 +589,91 @@ TARGET_v4 static void polynomial_p8_rows_v4(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_7 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * t_7) * k_norm_weight[d]) +
+                store_v4(k_tile + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * t_7) * k_norm_weight[d]) +
                     k_norm_bias[d]);
             }
         }
-        /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_v4(round_up(i1 - i0, 64), j1 - j0, k_tile, q_tile, score);
-        /* score = ((score * score) * (score * score)) * ((score * score) * (score * score)) */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    const vec_v4 score_8 = load_v4(score + j * 272 + i);
-                    const vec_v4 t_9 = score_8 * score_8;
-                    const vec_v4 t_10 = t_9 * t_9;
-                    store_v4(score + j * 272 + i, t_10 * t_10);
-                }
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_11 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_12 = (i0 + i + lane_v4) + t_11;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query_4 = all_query_4 + (i0 - i_block) / 32 * 2048;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over d of k_tile * query_4 */
+            dot0_v4(j1 - j0, k_tile, query_4, score);
+            /* score = ((score * score) * (score * score)) * ((score * score) * (score * score)) */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_12, mask_v4),
-                        load_v4(score + j * 272 + i), splat_v4(0.0f)));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        const vec_v4 score_8 = load_v4(score + j * 32 + i);
+                        const vec_v4 t_9 = score_8 * score_8;
+                        const vec_v4 t_10 = t_9 * t_9;
+                        store_v4(score + j * 32 + i, t_10 * t_10);
+                    }
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_sum_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_sum_in[u] = (vec_v4){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot1_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[16];
-                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_13 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_11 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_13), mask_v4);
+                    const ints_v4 t_12 = (i0 + i + lane_v4) + t_11;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_12, mask_v4),
+                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                    }
                 }
-                add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot2_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_14 = load_v4(row_sum + i) + 1.0f;
-        const mask_v4 t_15 = t_14 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_15, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_14));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_sum_in[u] = (vec_v4){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        row_sum_in[u] += load_v4(score + j * 32 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 seen[2];
+                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_13 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_13), mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                }
+            } else
+                dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_14 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_15 = t_14 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_15, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_14));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -1221,7 +1248,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -1238,7 +1265,7 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 8];
+    float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
@@ -1255,19 +1282,19 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -1303,86 +1330,97 @@ TARGET_v3 static void polynomial_p8_rows_v3(const struct call *call, int64_t tas
     const float *const k_norm_bias = call->params->k_norm_bias;
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 156672); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 157696); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 158720); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 228352); /* [e: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_3 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const all_query_4 = (float *)(void *)(work + 768); /* [d: 64, i: 16, 16 times] */
+    float *const score = (float *)(void *)(work + 66304); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 72448); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 73472); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 74496); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 140032); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 297984); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 367616); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query + i, splat_v3(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_in[u] = (vec_v3){0};
+    float *const q_tile = (float *)(void *)(work + 66304); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 205568); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query + i, splat_v3(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_in[u] += load_v3(q_tile + d * 272 + i);
+                query_in[u] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_in[u] += load_v3(q_tile + d * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query + i, load_v3(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query + i, load_v3(query + i) + query_in[u]);
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_3 + i, splat_v3(0.0f));
         }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_3 + i, splat_v3(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
-        vec_v3 query_3_in = (vec_v3){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
-            const vec_v3 q_tile_new2 = q_tile_0 - t_1;
-            store_v3(q_tile + d * 272 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
+            vec_v3 query_3_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
+                const vec_v3 q_tile_new2 = q_tile_0 - t_1;
+                store_v3(q_tile + d * 16 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
         }
-        store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
-    }
-    /* q_tile = (((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias) * 0.125f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 272 + i, (((load_v3(q_tile + d * 272 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d])
-                * 0.125f);
+        /* query_4 = (((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias) * 0.125f
+           */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(query_4 + d * 16 + i, (((load_v3(q_tile + d * 16 + i) * t_3) * q_norm_weight[d]) +
+                    q_norm_bias[d]) * 0.125f);
+            }
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -1395,7 +1433,7 @@ TARGET_v3 static void polynomial_p8_rows_v3(const struct call *call, int64_t tas
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_in[u] += load_v3(k_tile + d * 144 + j);
+                    key_in[u] += load_v3(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -1411,9 +1449,9 @@ TARGET_v3 static void polynomial_p8_rows_v3(const struct call *call, int64_t tas
             const vec_v3 t_5 = load_v3(key + j) * 0.015625f;
             vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_4 = load_v3(k_tile + d * 144 + j);
+                const vec_v3 k_tile_4 = load_v3(k_tile + d * 96 + j);
                 const vec_v3 k_tile_new6 = k_tile_4 - t_5;
-                store_v3(k_tile + d * 144 + j, k_tile_new6);
+                store_v3(k_tile + d * 96 + j, k_tile_new6);
                 key_3_in += k_tile_new6 * k_tile_new6;
             }
             store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
@@ -1422,75 +1460,91 @@ TARGET_v3 static void polynomial_p8_rows_v3(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_7 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * t_7) * k_norm_weight[d]) +
+                store_v3(k_tile + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * t_7) * k_norm_weight[d]) +
                     k_norm_bias[d]);
             }
         }
-        /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_v3(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score);
-        /* score = ((score * score) * (score * score)) * ((score * score) * (score * score)) */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    const vec_v3 score_8 = load_v3(score + j * 272 + i);
-                    const vec_v3 t_9 = score_8 * score_8;
-                    const vec_v3 t_10 = t_9 * t_9;
-                    store_v3(score + j * 272 + i, t_10 * t_10);
-                }
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_11 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_12 = (i0 + i + lane_v3) + t_11;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over d of k_tile * query_4 */
+            dot0_v3(j1 - j0, k_tile, query_4, score);
+            /* score = ((score * score) * (score * score)) * ((score * score) * (score * score)) */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_12, mask_v3),
-                        load_v3(score + j * 272 + i), splat_v3(0.0f)));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        const vec_v3 score_8 = load_v3(score + j * 16 + i);
+                        const vec_v3 t_9 = score_8 * score_8;
+                        const vec_v3 t_10 = t_9 * t_9;
+                        store_v3(score + j * 16 + i, t_10 * t_10);
+                    }
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_sum_in[u] = (vec_v3){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot1_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[32];
-                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_13 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_11 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_13), mask_v3);
+                    const ints_v3 t_12 = (i0 + i + lane_v3) + t_11;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_12, mask_v3),
+                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                    }
                 }
-                add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot2_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_14 = load_v3(row_sum + i) + 1.0f;
-        const mask_v3 t_15 = t_14 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_15, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_14));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] = (vec_v3){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] += load_v3(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 seen[2];
+                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_13 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_13), mask_v3);
+                    }
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_14 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_15 = t_14 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_15, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_14));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -2054,7 +2108,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -2071,7 +2125,7 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 4];
+    float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
@@ -2090,17 +2144,17 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
 APART void dot3_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -2136,86 +2190,97 @@ static void polynomial_p8_rows_any(const struct call *call, int64_t task, unsign
     const float *const k_norm_bias = call->params->k_norm_bias;
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128 of 144] */
-    float *const row_sum = (float *)(void *)(work + 82944); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 83456); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 83968); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 120832); /* [e: 64, i: 128 of 144] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_3 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const all_query_4 = (float *)(void *)(work + 768); /* [d: 64, i: 16, 8 times] */
+    float *const score = (float *)(void *)(work + 33536); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 39680); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 40192); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 40704); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 73472); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 157696); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 194560); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query + i, splat_any(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_in[u] = (vec_any){0};
+    float *const q_tile = (float *)(void *)(work + 33536); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 106240); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query + i, splat_any(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_in[u] += load_any(q_tile + d * 144 + i);
+                query_in[u] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_in[u] += load_any(q_tile + d * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query + i, load_any(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query + i, load_any(query + i) + query_in[u]);
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_3 + i, splat_any(0.0f));
         }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_3 + i, splat_any(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_1 = load_any(query + i) * 0.015625f;
-        vec_any query_3_in = (vec_any){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
-            const vec_any q_tile_new2 = q_tile_0 - t_1;
-            store_any(q_tile + d * 144 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_1 = load_any(query + i) * 0.015625f;
+            vec_any query_3_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
+                const vec_any q_tile_new2 = q_tile_0 - t_1;
+                store_any(q_tile + d * 16 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
         }
-        store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
-    }
-    /* q_tile = (((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias) * 0.125f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_3 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 144 + i, (((load_any(q_tile + d * 144 + i) * t_3) * q_norm_weight[d]) +
-                q_norm_bias[d]) * 0.125f);
+        /* query_4 = (((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias) * 0.125f
+           */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_3 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(query_4 + d * 16 + i, (((load_any(q_tile + d * 16 + i) * t_3) * q_norm_weight[d]) +
+                    q_norm_bias[d]) * 0.125f);
+            }
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -2228,7 +2293,7 @@ static void polynomial_p8_rows_any(const struct call *call, int64_t task, unsign
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_in[u] += load_any(k_tile + d * 144 + j);
+                    key_in[u] += load_any(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -2244,9 +2309,9 @@ static void polynomial_p8_rows_any(const struct call *call, int64_t task, unsign
             const vec_any t_5 = load_any(key + j) * 0.015625f;
             vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_4 = load_any(k_tile + d * 144 + j);
+                const vec_any k_tile_4 = load_any(k_tile + d * 96 + j);
                 const vec_any k_tile_new6 = k_tile_4 - t_5;
-                store_any(k_tile + d * 144 + j, k_tile_new6);
+                store_any(k_tile + d * 96 + j, k_tile_new6);
                 key_3_in += k_tile_new6 * k_tile_new6;
             }
             store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
@@ -2255,75 +2320,91 @@ static void polynomial_p8_rows_any(const struct call *call, int64_t task, unsign
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_7 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 144 + j, ((load_any(k_tile + d * 144 + j) * t_7) * k_norm_weight[d]) +
+                store_any(k_tile + d * 96 + j, ((load_any(k_tile + d * 96 + j) * t_7) * k_norm_weight[d]) +
                     k_norm_bias[d]);
             }
         }
-        /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_any(round_up(i1 - i0, 8), j1 - j0, k_tile, q_tile, score);
-        /* score = ((score * score) * (score * score)) * ((score * score) * (score * score)) */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    const vec_any score_8 = load_any(score + j * 144 + i);
-                    const vec_any t_9 = score_8 * score_8;
-                    const vec_any t_10 = t_9 * t_9;
-                    store_any(score + j * 144 + i, t_10 * t_10);
-                }
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_11 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_12 = (i0 + i + lane_any) + t_11;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over d of k_tile * query_4 */
+            dot0_any(round_up(i1 - i0, 8), j1 - j0, k_tile, query_4, score);
+            /* score = ((score * score) * (score * score)) * ((score * score) * (score * score)) */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_12, mask_any),
-                        load_any(score + j * 144 + i), splat_any(0.0f)));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        const vec_any score_8 = load_any(score + j * 16 + i);
+                        const vec_any t_9 = score_8 * score_8;
+                        const vec_any t_10 = t_9 * t_9;
+                        store_any(score + j * 16 + i, t_10 * t_10);
+                    }
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_sum_in[u] = (vec_any){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 144 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[32];
-                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_13 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_11 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_13), mask_any);
+                    const ints_any t_12 = (i0 + i + lane_any) + t_11;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_12, mask_any),
+                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                    }
                 }
-                add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
-        } else
-            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_14 = load_any(row_sum + i) + 1.0f;
-        const mask_any t_15 = t_14 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_15, splat_any(0.0f), load_any(sum + e * 144 + i) / t_14));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] = (vec_any){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] += load_any(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any seen[4];
+                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_13 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_13), mask_any);
+                    }
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_14 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_15 = t_14 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_15, splat_any(0.0f), load_any(sum + e * 16 + i) / t_14));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -2657,19 +2738,19 @@ static struct version version(int64_t n_k, int64_t rows)
         __builtin_cpu_supports("avx512vl")) {
         if (rows <= 64) return (struct version){.head = polynomial_p8_few_v4, .tile = 0, .own = 73728, .shared = 66560,
             .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = polynomial_p8_rows_v4, .tile = 256, .own = 404480};
+        return (struct version){.rows = polynomial_p8_rows_v4, .tile = 256, .own = 236288};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (rows <= 64) return (struct version){.head = polynomial_p8_few_v3, .tile = 0, .own = 73728, .shared = 66560,
             .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = polynomial_p8_rows_v3, .tile = 256, .own = 404480};
+        return (struct version){.rows = polynomial_p8_rows_v3, .tile = 256, .own = 230144};
     }
 #endif
     if (rows <= 64) return (struct version){.head = polynomial_p8_few_any, .tile = 0, .own = 73728, .shared = 66560,
         .slot = 16640, .slots = 4, .together = 1};
-    return (struct version){.rows = polynomial_p8_rows_any, .tile = 128, .own = 231424};
+    return (struct version){.rows = polynomial_p8_rows_any, .tile = 128, .own = 130816};
 }
 
 enum { MANY_ROWS = 1 << 30 };

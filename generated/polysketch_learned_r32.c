@@ -141,13 +141,13 @@
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
    Linear from 713 keys on: the weight is an inner product of 528 features,
    whose sum over keys is a state of 528 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 419840 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 329984 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 980608 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 1004288 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 419840 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 333952 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 980608 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 1004288 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 369664 bytes of workspace a thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 251008 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 980608 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 1004288 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_learned_r32.c … -lattnrt -lm */
@@ -495,7 +495,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -512,7 +512,7 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 16];
+    float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
@@ -529,43 +529,43 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 256, 4, 64, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, 256, 4, 64, 32, a, 1, 256, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 32, 2, 256, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, 32, 2, 256, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 256, 4, 32, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, 256, 4, 32, 32, a, 1, 256, b, 32, c, 32, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot3_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 256, 4, 64, 32, a, 1, 256, b, 96, c, 96, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot4_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 32, 2, 256, 32, a, 1, 32, b, 96, c, 96, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot5_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 256, 4, 32, 32, a, 1, 256, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot6_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 32, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot9_v4(const float *a, const float *b, float *c)
 {
@@ -659,307 +659,317 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_7 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 2048); /* [d: 64, i: 256 of 272] */
-    float *const query_10 = (float *)(void *)(work + 71680); /* [h: 256, i: 256 of 272] */
-    float *const query_12 = (float *)(void *)(work + 2048); /* [r: 32, i: 256 of 272] */
-    float *const query_13 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_15 = (float *)(void *)(work + 36864); /* [i: 256] */
-    float *const query_17 = (float *)(void *)(work + 36864); /* [h: 256, i: 256 of 272] */
-    float *const query_19 = (float *)(void *)(work + 2048); /* [r: 32, i: 256 of 272] */
-    float *const query_21 = (float *)(void *)(work + 36864); /* [h: 256, i: 256 of 272] */
-    float *const query_23 = (float *)(void *)(work + 315392); /* [r: 32, i: 256 of 272] */
-    float *const query_24 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_26 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_28 = (float *)(void *)(work + 36864); /* [h: 256, i: 256 of 272] */
-    float *const query_30 = (float *)(void *)(work + 315392); /* [r: 32, i: 256 of 272] */
-    float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_7 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 73728); /* [h: 256, j: 144] */
-    float *const key_12 = (float *)(void *)(work + 36864); /* [r: 32, j: 144] */
-    float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_15 = (float *)(void *)(work + 1152); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 55296); /* [h: 256, j: 144] */
-    float *const key_19 = (float *)(void *)(work + 36864); /* [r: 32, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 55296); /* [h: 256, j: 144] */
-    float *const key_23 = (float *)(void *)(work + 202752); /* [r: 32, j: 144] */
-    float *const key_24 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_26 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 55296); /* [h: 256, j: 144] */
-    float *const key_30 = (float *)(void *)(work + 202752); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 55296); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 221184); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 222208); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 223232); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 292864); /* [e: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_3 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const query_5 = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_7 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const query_9 = (float *)(void *)(work + 256); /* [d: 64, i: 32] */
+    float *const query_10 = (float *)(void *)(work + 8448); /* [h: 256, i: 32] */
+    float *const query_12 = (float *)(void *)(work + 256); /* [r: 32, i: 32] */
+    float *const query_13 = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_15 = (float *)(void *)(work + 4352); /* [i: 32] */
+    float *const query_17 = (float *)(void *)(work + 4352); /* [h: 256, i: 32] */
+    float *const query_19 = (float *)(void *)(work + 256); /* [r: 32, i: 32] */
+    float *const query_21 = (float *)(void *)(work + 4352); /* [h: 256, i: 32] */
+    float *const query_23 = (float *)(void *)(work + 37120); /* [r: 32, i: 32] */
+    float *const query_24 = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_26 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const query_28 = (float *)(void *)(work + 4352); /* [h: 256, i: 32] */
+    float *const query_30 = (float *)(void *)(work + 37120); /* [r: 32, i: 32] */
+    float *const all_query_31 = (float *)(void *)(work + 41216); /* [r: 32, i: 32, 8 times] */
+    float *const key_5 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_7 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 768); /* [d: 64, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 73984); /* [h: 256, j: 96] */
+    float *const key_12 = (float *)(void *)(work + 768); /* [r: 32, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_15 = (float *)(void *)(work + 13056); /* [j: 96] */
+    float *const key_17 = (float *)(void *)(work + 73984); /* [h: 256, j: 96] */
+    float *const key_19 = (float *)(void *)(work + 768); /* [r: 32, j: 96] */
+    float *const key_21 = (float *)(void *)(work + 73984); /* [h: 256, j: 96] */
+    float *const key_23 = (float *)(void *)(work + 13056); /* [r: 32, j: 96] */
+    float *const key_24 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_26 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_28 = (float *)(void *)(work + 73984); /* [h: 256, j: 96] */
+    float *const key_30 = (float *)(void *)(work + 13056); /* [r: 32, j: 96] */
+    float *const score = (float *)(void *)(work + 13056); /* [j: 96, i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 172288); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 173312); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 174336); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 239872); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 350208); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 362496); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query + i, splat_v4(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_in[u] = (vec_v4){0};
+    float *const q_tile = (float *)(void *)(work + 73984); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 305408); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query_31 = all_query_31 + (i0 - i_block) / 32 * 1024;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query + i, splat_v4(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_in[u] += load_v4(q_tile + d * 272 + i);
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    query_in[u] += load_v4(q_tile + d * 32 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query + i, load_v4(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query + i, load_v4(query + i) + query_in[u]);
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_3 + i, splat_v4(0.0f));
         }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_3 + i, splat_v4(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
-        vec_v4 query_3_in = (vec_v4){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
-            const vec_v4 q_tile_new2 = q_tile_0 - t_1;
-            store_v4(q_tile + d * 272 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
+            vec_v4 query_3_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
+                const vec_v4 q_tile_new2 = q_tile_0 - t_1;
+                store_v4(q_tile + d * 32 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
         }
-        store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
-    }
-    /* query_5 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_5 + i, splat_v4(0.0f));
-    }
-    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
-        vec_v4 query_5_in = (vec_v4){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_3 = load_v4(q_tile + d * 272 + i);
-            const vec_v4 q_tile_new5 = q_tile_3 * t_4;
-            store_v4(q_tile + d * 272 + i, q_tile_new5);
-            query_5_in += q_tile_new5;
+        /* query_5 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_5 + i, splat_v4(0.0f));
         }
-        store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
-    }
-    /* query_7 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_7 + i, splat_v4(0.0f));
-    }
-    /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_7 = load_v4(query_5 + i) * 0.015625f;
-        vec_v4 query_7_in = (vec_v4){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_6 = load_v4(q_tile + d * 272 + i);
-            const vec_v4 q_tile_new8 = q_tile_6 - t_7;
-            store_v4(q_tile + d * 272 + i, q_tile_new8);
-            query_7_in += q_tile_new8 * q_tile_new8;
+        /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+            vec_v4 query_5_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 q_tile_3 = load_v4(q_tile + d * 32 + i);
+                const vec_v4 q_tile_new5 = q_tile_3 * t_4;
+                store_v4(q_tile + d * 32 + i, q_tile_new5);
+                query_5_in += q_tile_new5;
+            }
+            store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
         }
-        store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
-    }
-    /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_7 + i, 1.0f / sqrt_v4((load_v4(query_7 + i) * 0.015625f) + 1e-05f));
-    }
-    /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_7_9 = load_v4(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(query_9 + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * query_7_9) * sketch_g1_norm0_weight[d]) +
-                sketch_g1_norm0_bias[d]);
+        /* query_7 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_7 + i, splat_v4(0.0f));
         }
-    }
-    /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_v4(round_up(i1 - i0, 64), sketch_g1_w0, query_9, query_10);
-    /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_v4 query_10_10 = load_v4(query_10 + h * 272 + i);
-            store_v4(query_10 + h * 272 + i, (query_10_10 * 0.5f) * (tanh_v4((query_10_10 + (((query_10_10 *
-                query_10_10) * query_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
+        /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_7 = load_v4(query_5 + i) * 0.015625f;
+            vec_v4 query_7_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 q_tile_6 = load_v4(q_tile + d * 32 + i);
+                const vec_v4 q_tile_new8 = q_tile_6 - t_7;
+                store_v4(q_tile + d * 32 + i, q_tile_new8);
+                query_7_in += q_tile_new8 * q_tile_new8;
+            }
+            store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
         }
-    }
-    /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot1_v4(round_up(i1 - i0, 64), sketch_g1_w1, query_10, query_12);
-    /* query_13 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_13 + i, splat_v4(0.0f));
-    }
-    /* query_13 += query_12 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_13_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_13_in[u] = (vec_v4){0};
+        /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_7 + i, 1.0f / sqrt_v4((load_v4(query_7 + i) * 0.015625f) + 1e-05f));
         }
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_13_in[u] += load_v4(query_12 + r * 272 + i);
+        /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 query_7_9 = load_v4(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(query_9 + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * query_7_9) * sketch_g1_norm0_weight[d])
+                    + sketch_g1_norm0_bias[d]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in[u]);
-        }
-    }
-    /* query_15 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_15 + i, splat_v4(0.0f));
-    }
-    /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_12 = load_v4(query_13 + i) * 0.03125f;
-        vec_v4 query_15_in = (vec_v4){0};
-        for (int64_t r = 0; r < 32; r++) {
-            const vec_v4 query_12_11 = load_v4(query_12 + r * 272 + i);
-            const vec_v4 query_12_new13 = query_12_11 - t_12;
-            store_v4(query_12 + r * 272 + i, query_12_new13);
-            query_15_in += query_12_new13 * query_12_new13;
-        }
-        store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
-    }
-    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
-       sketch.g1.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.03125f) + 1e-05f);
-        for (int64_t r = 0; r < 32; r++) {
-            store_v4(query_12 + r * 272 + i, ((load_v4(query_12 + r * 272 + i) * t_14) * sketch_g1_norm1_weight[r]) +
-                sketch_g1_norm1_bias[r]);
-        }
-    }
-    /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot2_v4(round_up(i1 - i0, 64), sketch_g1_w2, query_12, query_17);
-    /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_v4 query_17_15 = load_v4(query_17 + h * 272 + i);
-            store_v4(query_17 + h * 272 + i, (query_17_15 * 0.5f) * (tanh_v4((query_17_15 + (((query_17_15 *
-                query_17_15) * query_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
-        }
-    }
-    /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot1_v4(round_up(i1 - i0, 64), sketch_g1_w3, query_17, query_19);
-    /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_7_16 = load_v4(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * query_7_16) * sketch_g2_norm0_weight[d]) +
-                sketch_g2_norm0_bias[d]);
-        }
-    }
-    /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-    dot0_v4(round_up(i1 - i0, 64), sketch_g2_w0, q_tile, query_21);
-    /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_v4 query_21_17 = load_v4(query_21 + h * 272 + i);
-            store_v4(query_21 + h * 272 + i, (query_21_17 * 0.5f) * (tanh_v4((query_21_17 + (((query_21_17 *
-                query_21_17) * query_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
-        }
-    }
-    /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot1_v4(round_up(i1 - i0, 64), sketch_g2_w1, query_21, query_23);
-    /* query_24 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_24 + i, splat_v4(0.0f));
-    }
-    /* query_24 += query_23 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_24_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_24_in[u] = (vec_v4){0};
-        }
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_24_in[u] += load_v4(query_23 + r * 272 + i);
+        /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+        dot0_v4(sketch_g1_w0, query_9, query_10);
+        /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 query_10_10 = load_v4(query_10 + h * 32 + i);
+                store_v4(query_10 + h * 32 + i, (query_10_10 * 0.5f) * (tanh_v4((query_10_10 + (((query_10_10 *
+                    query_10_10) * query_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in[u]);
+        /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+        dot1_v4(sketch_g1_w1, query_10, query_12);
+        /* query_13 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_13 + i, splat_v4(0.0f));
         }
-    }
-    /* query_26 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_26 + i, splat_v4(0.0f));
-    }
-    /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_19 = load_v4(query_24 + i) * 0.03125f;
-        vec_v4 query_26_in = (vec_v4){0};
-        for (int64_t r = 0; r < 32; r++) {
-            const vec_v4 query_23_18 = load_v4(query_23 + r * 272 + i);
-            const vec_v4 query_23_new20 = query_23_18 - t_19;
-            store_v4(query_23 + r * 272 + i, query_23_new20);
-            query_26_in += query_23_new20 * query_23_new20;
+        /* query_13 += query_12 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_13_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_13_in[u] = (vec_v4){0};
+            }
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    query_13_in[u] += load_v4(query_12 + r * 32 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in[u]);
+            }
         }
-        store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
-    }
-    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
-       sketch.g2.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.03125f) + 1e-05f);
-        for (int64_t r = 0; r < 32; r++) {
-            store_v4(query_23 + r * 272 + i, ((load_v4(query_23 + r * 272 + i) * t_21) * sketch_g2_norm1_weight[r]) +
-                sketch_g2_norm1_bias[r]);
+        /* query_15 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_15 + i, splat_v4(0.0f));
         }
-    }
-    /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot2_v4(round_up(i1 - i0, 64), sketch_g2_w2, query_23, query_28);
-    /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_v4 query_28_22 = load_v4(query_28 + h * 272 + i);
-            store_v4(query_28 + h * 272 + i, (query_28_22 * 0.5f) * (tanh_v4((query_28_22 + (((query_28_22 *
-                query_28_22) * query_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
+        /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_12 = load_v4(query_13 + i) * 0.03125f;
+            vec_v4 query_15_in = (vec_v4){0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v4 query_12_11 = load_v4(query_12 + r * 32 + i);
+                const vec_v4 query_12_new13 = query_12_11 - t_12;
+                store_v4(query_12 + r * 32 + i, query_12_new13);
+                query_15_in += query_12_new13 * query_12_new13;
+            }
+            store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
         }
-    }
-    /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot1_v4(round_up(i1 - i0, 64), sketch_g2_w3, query_28, query_30);
-    /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        for (int64_t r = 0; r < 32; r++) {
-            store_v4(query_19 + r * 272 + i, tanh_v4((load_v4(query_19 + r * 272 + i) * load_v4(query_30 + r * 272 + i))
-                * 0.176776695f) * 5.656854f);
+        /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(query_12 + r * 32 + i, ((load_v4(query_12 + r * 32 + i) * t_14) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
+            }
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
+        /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+        dot2_v4(sketch_g1_w2, query_12, query_17);
+        /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 query_17_15 = load_v4(query_17 + h * 32 + i);
+                store_v4(query_17 + h * 32 + i, (query_17_15 * 0.5f) * (tanh_v4((query_17_15 + (((query_17_15 *
+                    query_17_15) * query_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+        dot1_v4(sketch_g1_w3, query_17, query_19);
+        /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 query_7_16 = load_v4(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(q_tile + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * query_7_16) * sketch_g2_norm0_weight[d])
+                    + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
+        dot0_v4(sketch_g2_w0, q_tile, query_21);
+        /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 query_21_17 = load_v4(query_21 + h * 32 + i);
+                store_v4(query_21 + h * 32 + i, (query_21_17 * 0.5f) * (tanh_v4((query_21_17 + (((query_21_17 *
+                    query_21_17) * query_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+        dot1_v4(sketch_g2_w1, query_21, query_23);
+        /* query_24 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_24 + i, splat_v4(0.0f));
+        }
+        /* query_24 += query_23 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_24_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_24_in[u] = (vec_v4){0};
+            }
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    query_24_in[u] += load_v4(query_23 + r * 32 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in[u]);
+            }
+        }
+        /* query_26 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_26 + i, splat_v4(0.0f));
+        }
+        /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_19 = load_v4(query_24 + i) * 0.03125f;
+            vec_v4 query_26_in = (vec_v4){0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v4 query_23_18 = load_v4(query_23 + r * 32 + i);
+                const vec_v4 query_23_new20 = query_23_18 - t_19;
+                store_v4(query_23 + r * 32 + i, query_23_new20);
+                query_26_in += query_23_new20 * query_23_new20;
+            }
+            store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
+        }
+        /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(query_23 + r * 32 + i, ((load_v4(query_23 + r * 32 + i) * t_21) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+        dot2_v4(sketch_g2_w2, query_23, query_28);
+        /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 query_28_22 = load_v4(query_28 + h * 32 + i);
+                store_v4(query_28 + h * 32 + i, (query_28_22 * 0.5f) * (tanh_v4((query_28_22 + (((query_28_22 *
+                    query_28_22) * query_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+        dot1_v4(sketch_g2_w3, query_28, query_30);
+        /* query_31 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(query_31 + r * 32 + i, tanh_v4((load_v4(query_19 + r * 32 + i) * load_v4(query_30 + r * 32 +
+                    i)) * 0.176776695f) * 5.656854f);
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -972,7 +982,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_in[u] += load_v4(k_tile + d * 144 + j);
+                    key_in[u] += load_v4(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
@@ -988,9 +998,9 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             const vec_v4 t_24 = load_v4(key + j) * 0.015625f;
             vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_23 = load_v4(k_tile + d * 144 + j);
+                const vec_v4 k_tile_23 = load_v4(k_tile + d * 96 + j);
                 const vec_v4 k_tile_new25 = k_tile_23 - t_24;
-                store_v4(k_tile + d * 144 + j, k_tile_new25);
+                store_v4(k_tile + d * 96 + j, k_tile_new25);
                 key_3_in += k_tile_new25 * k_tile_new25;
             }
             store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
@@ -1004,9 +1014,9 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             const vec_v4 t_27 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
             vec_v4 key_5_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_26 = load_v4(k_tile + d * 144 + j);
+                const vec_v4 k_tile_26 = load_v4(k_tile + d * 96 + j);
                 const vec_v4 k_tile_new28 = k_tile_26 * t_27;
-                store_v4(k_tile + d * 144 + j, k_tile_new28);
+                store_v4(k_tile + d * 96 + j, k_tile_new28);
                 key_5_in += k_tile_new28;
             }
             store_v4(key_5 + j, load_v4(key_5 + j) + key_5_in);
@@ -1020,9 +1030,9 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             const vec_v4 t_30 = load_v4(key_5 + j) * 0.015625f;
             vec_v4 key_7_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_29 = load_v4(k_tile + d * 144 + j);
+                const vec_v4 k_tile_29 = load_v4(k_tile + d * 96 + j);
                 const vec_v4 k_tile_new31 = k_tile_29 - t_30;
-                store_v4(k_tile + d * 144 + j, k_tile_new31);
+                store_v4(k_tile + d * 96 + j, k_tile_new31);
                 key_7_in += k_tile_new31 * k_tile_new31;
             }
             store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
@@ -1035,7 +1045,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_32 = load_v4(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_9 + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * key_7_32) * sketch_g1_norm0_weight[d]) +
+                store_v4(key_9 + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * key_7_32) * sketch_g1_norm0_weight[d]) +
                     sketch_g1_norm0_bias[d]);
             }
         }
@@ -1045,8 +1055,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_10_33 = load_v4(key_10 + h * 144 + j);
-                store_v4(key_10 + h * 144 + j, (key_10_33 * 0.5f) * (tanh_v4((key_10_33 + (((key_10_33 * key_10_33) *
+                const vec_v4 key_10_33 = load_v4(key_10 + h * 96 + j);
+                store_v4(key_10 + h * 96 + j, (key_10_33 * 0.5f) * (tanh_v4((key_10_33 + (((key_10_33 * key_10_33) *
                     key_10_33) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -1064,7 +1074,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_13_in[u] += load_v4(key_12 + r * 144 + j);
+                    key_13_in[u] += load_v4(key_12 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
@@ -1080,9 +1090,9 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             const vec_v4 t_35 = load_v4(key_13 + j) * 0.03125f;
             vec_v4 key_15_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v4 key_12_34 = load_v4(key_12 + r * 144 + j);
+                const vec_v4 key_12_34 = load_v4(key_12 + r * 96 + j);
                 const vec_v4 key_12_new36 = key_12_34 - t_35;
-                store_v4(key_12 + r * 144 + j, key_12_new36);
+                store_v4(key_12 + r * 96 + j, key_12_new36);
                 key_15_in += key_12_new36 * key_12_new36;
             }
             store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
@@ -1092,7 +1102,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_37 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_12 + r * 144 + j, ((load_v4(key_12 + r * 144 + j) * t_37) * sketch_g1_norm1_weight[r]) +
+                store_v4(key_12 + r * 96 + j, ((load_v4(key_12 + r * 96 + j) * t_37) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -1102,8 +1112,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_17_38 = load_v4(key_17 + h * 144 + j);
-                store_v4(key_17 + h * 144 + j, (key_17_38 * 0.5f) * (tanh_v4((key_17_38 + (((key_17_38 * key_17_38) *
+                const vec_v4 key_17_38 = load_v4(key_17 + h * 96 + j);
+                store_v4(key_17 + h * 96 + j, (key_17_38 * 0.5f) * (tanh_v4((key_17_38 + (((key_17_38 * key_17_38) *
                     key_17_38) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -1113,8 +1123,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_39 = load_v4(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * key_7_39) * sketch_g2_norm0_weight[d])
-                    + sketch_g2_norm0_bias[d]);
+                store_v4(k_tile + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * key_7_39) * sketch_g2_norm0_weight[d]) +
+                    sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
@@ -1123,8 +1133,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_21_40 = load_v4(key_21 + h * 144 + j);
-                store_v4(key_21 + h * 144 + j, (key_21_40 * 0.5f) * (tanh_v4((key_21_40 + (((key_21_40 * key_21_40) *
+                const vec_v4 key_21_40 = load_v4(key_21 + h * 96 + j);
+                store_v4(key_21 + h * 96 + j, (key_21_40 * 0.5f) * (tanh_v4((key_21_40 + (((key_21_40 * key_21_40) *
                     key_21_40) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -1142,7 +1152,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_24_in[u] += load_v4(key_23 + r * 144 + j);
+                    key_24_in[u] += load_v4(key_23 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
@@ -1158,9 +1168,9 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
             const vec_v4 t_42 = load_v4(key_24 + j) * 0.03125f;
             vec_v4 key_26_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v4 key_23_41 = load_v4(key_23 + r * 144 + j);
+                const vec_v4 key_23_41 = load_v4(key_23 + r * 96 + j);
                 const vec_v4 key_23_new43 = key_23_41 - t_42;
-                store_v4(key_23 + r * 144 + j, key_23_new43);
+                store_v4(key_23 + r * 96 + j, key_23_new43);
                 key_26_in += key_23_new43 * key_23_new43;
             }
             store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
@@ -1170,7 +1180,7 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_44 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_23 + r * 144 + j, ((load_v4(key_23 + r * 144 + j) * t_44) * sketch_g2_norm1_weight[r]) +
+                store_v4(key_23 + r * 96 + j, ((load_v4(key_23 + r * 96 + j) * t_44) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -1180,8 +1190,8 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_28_45 = load_v4(key_28 + h * 144 + j);
-                store_v4(key_28 + h * 144 + j, (key_28_45 * 0.5f) * (tanh_v4((key_28_45 + (((key_28_45 * key_28_45) *
+                const vec_v4 key_28_45 = load_v4(key_28 + h * 96 + j);
+                store_v4(key_28 + h * 96 + j, (key_28_45 * 0.5f) * (tanh_v4((key_28_45 + (((key_28_45 * key_28_45) *
                     key_28_45) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -1190,73 +1200,89 @@ TARGET_v4 static void polysketch_learned_r32_rows_v4(const struct call *call, in
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_19 + r * 144 + j, tanh_v4((load_v4(key_19 + r * 144 + j) * load_v4(key_30 + r * 144 + j)) *
+                store_v4(key_19 + r * 96 + j, tanh_v4((load_v4(key_19 + r * 96 + j) * load_v4(key_30 + r * 96 + j)) *
                     0.176776695f) * 5.656854f);
             }
         }
-        /* score[j][i] = sum over r of key_19 * query_19 */
-        dot6_v4(round_up(i1 - i0, 64), j1 - j0, key_19, query_19, score);
-        /* score = score * score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    const vec_v4 score_46 = load_v4(score + j * 272 + i);
-                    store_v4(score + j * 272 + i, score_46 * score_46);
-                }
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_47 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_48 = (i0 + i + lane_v4) + t_47;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query_31 = all_query_31 + (i0 - i_block) / 32 * 1024;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key_19 * query_31 */
+            dot6_v4(j1 - j0, key_19, query_31, score);
+            /* score = score * score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_48, mask_v4),
-                        load_v4(score + j * 272 + i), splat_v4(0.0f)));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        const vec_v4 score_46 = load_v4(score + j * 32 + i);
+                        store_v4(score + j * 32 + i, score_46 * score_46);
+                    }
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_sum_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_sum_in[u] = (vec_v4){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot7_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[16];
-                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_49 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_47 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_49), mask_v4);
+                    const ints_v4 t_48 = (i0 + i + lane_v4) + t_47;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_48, mask_v4),
+                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                    }
                 }
-                add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot8_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_50 = load_v4(row_sum + i) + 1.0f;
-        const mask_v4 t_51 = t_50 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_51, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_50));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_sum_in[u] = (vec_v4){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        row_sum_in[u] += load_v4(score + j * 32 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot7_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 seen[2];
+                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_49 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_49), mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                }
+            } else
+                dot8_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_50 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_51 = t_50 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_51, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_50));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -3381,7 +3407,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -3398,7 +3424,7 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 8];
+    float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
@@ -3415,43 +3441,43 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, 256, 4, 64, 32, a, 1, 256, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, 32, 2, 256, 32, a, 1, 32, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, 256, 4, 32, 32, a, 1, 256, b, 16, c, 16, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 96, c, 96, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot4_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 96, c, 96, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot6_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 32, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
@@ -3487,15 +3513,27 @@ TARGET_v3 APART void dot16_v3(int64_t lanes, int64_t steps, const float *a, int6
 {
     dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot17_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot17_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot18_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot19_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot20_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot18_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot21_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot19_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot22_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -3533,307 +3571,317 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_7 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 2048); /* [d: 64, i: 256 of 272] */
-    float *const query_10 = (float *)(void *)(work + 71680); /* [h: 256, i: 256 of 272] */
-    float *const query_12 = (float *)(void *)(work + 2048); /* [r: 32, i: 256 of 272] */
-    float *const query_13 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_15 = (float *)(void *)(work + 36864); /* [i: 256] */
-    float *const query_17 = (float *)(void *)(work + 36864); /* [h: 256, i: 256 of 272] */
-    float *const query_19 = (float *)(void *)(work + 2048); /* [r: 32, i: 256 of 272] */
-    float *const query_21 = (float *)(void *)(work + 36864); /* [h: 256, i: 256 of 272] */
-    float *const query_23 = (float *)(void *)(work + 315392); /* [r: 32, i: 256 of 272] */
-    float *const query_24 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_26 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_28 = (float *)(void *)(work + 36864); /* [h: 256, i: 256 of 272] */
-    float *const query_30 = (float *)(void *)(work + 315392); /* [r: 32, i: 256 of 272] */
-    float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_7 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 73728); /* [h: 256, j: 144] */
-    float *const key_12 = (float *)(void *)(work + 36864); /* [r: 32, j: 144] */
-    float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_15 = (float *)(void *)(work + 1152); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 55296); /* [h: 256, j: 144] */
-    float *const key_19 = (float *)(void *)(work + 36864); /* [r: 32, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 55296); /* [h: 256, j: 144] */
-    float *const key_23 = (float *)(void *)(work + 202752); /* [r: 32, j: 144] */
-    float *const key_24 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_26 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 55296); /* [h: 256, j: 144] */
-    float *const key_30 = (float *)(void *)(work + 202752); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 55296); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 221184); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 222208); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 223232); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 292864); /* [e: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_3 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_5 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_7 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_9 = (float *)(void *)(work + 128); /* [d: 64, i: 16] */
+    float *const query_10 = (float *)(void *)(work + 4224); /* [h: 256, i: 16] */
+    float *const query_12 = (float *)(void *)(work + 128); /* [r: 32, i: 16] */
+    float *const query_13 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_15 = (float *)(void *)(work + 2176); /* [i: 16] */
+    float *const query_17 = (float *)(void *)(work + 2176); /* [h: 256, i: 16] */
+    float *const query_19 = (float *)(void *)(work + 128); /* [r: 32, i: 16] */
+    float *const query_21 = (float *)(void *)(work + 2176); /* [h: 256, i: 16] */
+    float *const query_23 = (float *)(void *)(work + 18560); /* [r: 32, i: 16] */
+    float *const query_24 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_26 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_28 = (float *)(void *)(work + 2176); /* [h: 256, i: 16] */
+    float *const query_30 = (float *)(void *)(work + 18560); /* [r: 32, i: 16] */
+    float *const all_query_31 = (float *)(void *)(work + 20608); /* [r: 32, i: 16, 16 times] */
+    float *const key_5 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_7 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 53376); /* [d: 64, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 77952); /* [h: 256, j: 96] */
+    float *const key_12 = (float *)(void *)(work + 768); /* [r: 32, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_15 = (float *)(void *)(work + 13056); /* [j: 96] */
+    float *const key_17 = (float *)(void *)(work + 53376); /* [h: 256, j: 96] */
+    float *const key_19 = (float *)(void *)(work + 768); /* [r: 32, j: 96] */
+    float *const key_21 = (float *)(void *)(work + 53376); /* [h: 256, j: 96] */
+    float *const key_23 = (float *)(void *)(work + 151680); /* [r: 32, j: 96] */
+    float *const key_24 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_26 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_28 = (float *)(void *)(work + 53376); /* [h: 256, j: 96] */
+    float *const key_30 = (float *)(void *)(work + 151680); /* [r: 32, j: 96] */
+    float *const score = (float *)(void *)(work + 13056); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 176256); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 177280); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 178304); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 243840); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 350208); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 362496); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query + i, splat_v3(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_in[u] = (vec_v3){0};
+    float *const q_tile = (float *)(void *)(work + 53376); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 309376); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 512;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query + i, splat_v3(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_in[u] += load_v3(q_tile + d * 272 + i);
+                query_in[u] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_in[u] += load_v3(q_tile + d * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query + i, load_v3(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query + i, load_v3(query + i) + query_in[u]);
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_3 + i, splat_v3(0.0f));
         }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_3 + i, splat_v3(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
-        vec_v3 query_3_in = (vec_v3){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
-            const vec_v3 q_tile_new2 = q_tile_0 - t_1;
-            store_v3(q_tile + d * 272 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
+            vec_v3 query_3_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
+                const vec_v3 q_tile_new2 = q_tile_0 - t_1;
+                store_v3(q_tile + d * 16 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
         }
-        store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
-    }
-    /* query_5 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_5 + i, splat_v3(0.0f));
-    }
-    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
-        vec_v3 query_5_in = (vec_v3){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_3 = load_v3(q_tile + d * 272 + i);
-            const vec_v3 q_tile_new5 = q_tile_3 * t_4;
-            store_v3(q_tile + d * 272 + i, q_tile_new5);
-            query_5_in += q_tile_new5;
+        /* query_5 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_5 + i, splat_v3(0.0f));
         }
-        store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
-    }
-    /* query_7 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_7 + i, splat_v3(0.0f));
-    }
-    /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_7 = load_v3(query_5 + i) * 0.015625f;
-        vec_v3 query_7_in = (vec_v3){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_6 = load_v3(q_tile + d * 272 + i);
-            const vec_v3 q_tile_new8 = q_tile_6 - t_7;
-            store_v3(q_tile + d * 272 + i, q_tile_new8);
-            query_7_in += q_tile_new8 * q_tile_new8;
+        /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+            vec_v3 query_5_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 q_tile_3 = load_v3(q_tile + d * 16 + i);
+                const vec_v3 q_tile_new5 = q_tile_3 * t_4;
+                store_v3(q_tile + d * 16 + i, q_tile_new5);
+                query_5_in += q_tile_new5;
+            }
+            store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
         }
-        store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
-    }
-    /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_7 + i, 1.0f / sqrt_v3((load_v3(query_7 + i) * 0.015625f) + 1e-05f));
-    }
-    /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_7_9 = load_v3(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(query_9 + d * 272 + i, ((load_v3(q_tile + d * 272 + i) * query_7_9) * sketch_g1_norm0_weight[d]) +
-                sketch_g1_norm0_bias[d]);
+        /* query_7 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_7 + i, splat_v3(0.0f));
         }
-    }
-    /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_v3(round_up(i1 - i0, 16), sketch_g1_w0, query_9, query_10);
-    /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_v3 query_10_10 = load_v3(query_10 + h * 272 + i);
-            store_v3(query_10 + h * 272 + i, (query_10_10 * 0.5f) * (tanh_v3((query_10_10 + (((query_10_10 *
-                query_10_10) * query_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
+        /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_7 = load_v3(query_5 + i) * 0.015625f;
+            vec_v3 query_7_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 q_tile_6 = load_v3(q_tile + d * 16 + i);
+                const vec_v3 q_tile_new8 = q_tile_6 - t_7;
+                store_v3(q_tile + d * 16 + i, q_tile_new8);
+                query_7_in += q_tile_new8 * q_tile_new8;
+            }
+            store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
         }
-    }
-    /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot1_v3(round_up(i1 - i0, 16), sketch_g1_w1, query_10, query_12);
-    /* query_13 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_13 + i, splat_v3(0.0f));
-    }
-    /* query_13 += query_12 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_13_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_13_in[u] = (vec_v3){0};
+        /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_7 + i, 1.0f / sqrt_v3((load_v3(query_7 + i) * 0.015625f) + 1e-05f));
         }
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_13_in[u] += load_v3(query_12 + r * 272 + i);
+        /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 query_7_9 = load_v3(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(query_9 + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * query_7_9) * sketch_g1_norm0_weight[d])
+                    + sketch_g1_norm0_bias[d]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in[u]);
-        }
-    }
-    /* query_15 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_15 + i, splat_v3(0.0f));
-    }
-    /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_12 = load_v3(query_13 + i) * 0.03125f;
-        vec_v3 query_15_in = (vec_v3){0};
-        for (int64_t r = 0; r < 32; r++) {
-            const vec_v3 query_12_11 = load_v3(query_12 + r * 272 + i);
-            const vec_v3 query_12_new13 = query_12_11 - t_12;
-            store_v3(query_12 + r * 272 + i, query_12_new13);
-            query_15_in += query_12_new13 * query_12_new13;
-        }
-        store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
-    }
-    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
-       sketch.g1.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.03125f) + 1e-05f);
-        for (int64_t r = 0; r < 32; r++) {
-            store_v3(query_12 + r * 272 + i, ((load_v3(query_12 + r * 272 + i) * t_14) * sketch_g1_norm1_weight[r]) +
-                sketch_g1_norm1_bias[r]);
-        }
-    }
-    /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot2_v3(round_up(i1 - i0, 16), sketch_g1_w2, query_12, query_17);
-    /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_v3 query_17_15 = load_v3(query_17 + h * 272 + i);
-            store_v3(query_17 + h * 272 + i, (query_17_15 * 0.5f) * (tanh_v3((query_17_15 + (((query_17_15 *
-                query_17_15) * query_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
-        }
-    }
-    /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot1_v3(round_up(i1 - i0, 16), sketch_g1_w3, query_17, query_19);
-    /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_7_16 = load_v3(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 272 + i, ((load_v3(q_tile + d * 272 + i) * query_7_16) * sketch_g2_norm0_weight[d]) +
-                sketch_g2_norm0_bias[d]);
-        }
-    }
-    /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-    dot0_v3(round_up(i1 - i0, 16), sketch_g2_w0, q_tile, query_21);
-    /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_v3 query_21_17 = load_v3(query_21 + h * 272 + i);
-            store_v3(query_21 + h * 272 + i, (query_21_17 * 0.5f) * (tanh_v3((query_21_17 + (((query_21_17 *
-                query_21_17) * query_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
-        }
-    }
-    /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot1_v3(round_up(i1 - i0, 16), sketch_g2_w1, query_21, query_23);
-    /* query_24 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_24 + i, splat_v3(0.0f));
-    }
-    /* query_24 += query_23 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_24_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_24_in[u] = (vec_v3){0};
-        }
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_24_in[u] += load_v3(query_23 + r * 272 + i);
+        /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+        dot0_v3(sketch_g1_w0, query_9, query_10);
+        /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 query_10_10 = load_v3(query_10 + h * 16 + i);
+                store_v3(query_10 + h * 16 + i, (query_10_10 * 0.5f) * (tanh_v3((query_10_10 + (((query_10_10 *
+                    query_10_10) * query_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in[u]);
+        /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+        dot1_v3(sketch_g1_w1, query_10, query_12);
+        /* query_13 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_13 + i, splat_v3(0.0f));
         }
-    }
-    /* query_26 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_26 + i, splat_v3(0.0f));
-    }
-    /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_19 = load_v3(query_24 + i) * 0.03125f;
-        vec_v3 query_26_in = (vec_v3){0};
-        for (int64_t r = 0; r < 32; r++) {
-            const vec_v3 query_23_18 = load_v3(query_23 + r * 272 + i);
-            const vec_v3 query_23_new20 = query_23_18 - t_19;
-            store_v3(query_23 + r * 272 + i, query_23_new20);
-            query_26_in += query_23_new20 * query_23_new20;
-        }
-        store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
-    }
-    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
-       sketch.g2.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.03125f) + 1e-05f);
-        for (int64_t r = 0; r < 32; r++) {
-            store_v3(query_23 + r * 272 + i, ((load_v3(query_23 + r * 272 + i) * t_21) * sketch_g2_norm1_weight[r]) +
-                sketch_g2_norm1_bias[r]);
-        }
-    }
-    /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot2_v3(round_up(i1 - i0, 16), sketch_g2_w2, query_23, query_28);
-    /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_v3 query_28_22 = load_v3(query_28 + h * 272 + i);
-            store_v3(query_28 + h * 272 + i, (query_28_22 * 0.5f) * (tanh_v3((query_28_22 + (((query_28_22 *
-                query_28_22) * query_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
-        }
-    }
-    /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot1_v3(round_up(i1 - i0, 16), sketch_g2_w3, query_28, query_30);
-    /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        for (int64_t r = 0; r < 32; r++) {
-            store_v3(query_19 + r * 272 + i, tanh_v3((load_v3(query_19 + r * 272 + i) * load_v3(query_30 + r * 272 + i))
-                * 0.176776695f) * 5.656854f);
-        }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
+        /* query_13 += query_12 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_13_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
+                query_13_in[u] = (vec_v3){0};
+            }
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_13_in[u] += load_v3(query_12 + r * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in[u]);
+            }
+        }
+        /* query_15 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_15 + i, splat_v3(0.0f));
+        }
+        /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_12 = load_v3(query_13 + i) * 0.03125f;
+            vec_v3 query_15_in = (vec_v3){0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v3 query_12_11 = load_v3(query_12 + r * 16 + i);
+                const vec_v3 query_12_new13 = query_12_11 - t_12;
+                store_v3(query_12 + r * 16 + i, query_12_new13);
+                query_15_in += query_12_new13 * query_12_new13;
+            }
+            store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
+        }
+        /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(query_12 + r * 16 + i, ((load_v3(query_12 + r * 16 + i) * t_14) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+        dot2_v3(sketch_g1_w2, query_12, query_17);
+        /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 query_17_15 = load_v3(query_17 + h * 16 + i);
+                store_v3(query_17 + h * 16 + i, (query_17_15 * 0.5f) * (tanh_v3((query_17_15 + (((query_17_15 *
+                    query_17_15) * query_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+        dot1_v3(sketch_g1_w3, query_17, query_19);
+        /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 query_7_16 = load_v3(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(q_tile + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * query_7_16) * sketch_g2_norm0_weight[d])
+                    + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
+        dot0_v3(sketch_g2_w0, q_tile, query_21);
+        /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 query_21_17 = load_v3(query_21 + h * 16 + i);
+                store_v3(query_21 + h * 16 + i, (query_21_17 * 0.5f) * (tanh_v3((query_21_17 + (((query_21_17 *
+                    query_21_17) * query_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+        dot1_v3(sketch_g2_w1, query_21, query_23);
+        /* query_24 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_24 + i, splat_v3(0.0f));
+        }
+        /* query_24 += query_23 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_24_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                query_24_in[u] = (vec_v3){0};
+            }
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_24_in[u] += load_v3(query_23 + r * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in[u]);
+            }
+        }
+        /* query_26 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_26 + i, splat_v3(0.0f));
+        }
+        /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_19 = load_v3(query_24 + i) * 0.03125f;
+            vec_v3 query_26_in = (vec_v3){0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v3 query_23_18 = load_v3(query_23 + r * 16 + i);
+                const vec_v3 query_23_new20 = query_23_18 - t_19;
+                store_v3(query_23 + r * 16 + i, query_23_new20);
+                query_26_in += query_23_new20 * query_23_new20;
+            }
+            store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
+        }
+        /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(query_23 + r * 16 + i, ((load_v3(query_23 + r * 16 + i) * t_21) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+        dot2_v3(sketch_g2_w2, query_23, query_28);
+        /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 query_28_22 = load_v3(query_28 + h * 16 + i);
+                store_v3(query_28 + h * 16 + i, (query_28_22 * 0.5f) * (tanh_v3((query_28_22 + (((query_28_22 *
+                    query_28_22) * query_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+        dot1_v3(sketch_g2_w3, query_28, query_30);
+        /* query_31 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(query_31 + r * 16 + i, tanh_v3((load_v3(query_19 + r * 16 + i) * load_v3(query_30 + r * 16 +
+                    i)) * 0.176776695f) * 5.656854f);
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -3846,7 +3894,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_in[u] += load_v3(k_tile + d * 144 + j);
+                    key_in[u] += load_v3(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -3862,9 +3910,9 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             const vec_v3 t_24 = load_v3(key + j) * 0.015625f;
             vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_23 = load_v3(k_tile + d * 144 + j);
+                const vec_v3 k_tile_23 = load_v3(k_tile + d * 96 + j);
                 const vec_v3 k_tile_new25 = k_tile_23 - t_24;
-                store_v3(k_tile + d * 144 + j, k_tile_new25);
+                store_v3(k_tile + d * 96 + j, k_tile_new25);
                 key_3_in += k_tile_new25 * k_tile_new25;
             }
             store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
@@ -3878,9 +3926,9 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             const vec_v3 t_27 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
             vec_v3 key_5_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_26 = load_v3(k_tile + d * 144 + j);
+                const vec_v3 k_tile_26 = load_v3(k_tile + d * 96 + j);
                 const vec_v3 k_tile_new28 = k_tile_26 * t_27;
-                store_v3(k_tile + d * 144 + j, k_tile_new28);
+                store_v3(k_tile + d * 96 + j, k_tile_new28);
                 key_5_in += k_tile_new28;
             }
             store_v3(key_5 + j, load_v3(key_5 + j) + key_5_in);
@@ -3894,9 +3942,9 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             const vec_v3 t_30 = load_v3(key_5 + j) * 0.015625f;
             vec_v3 key_7_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_29 = load_v3(k_tile + d * 144 + j);
+                const vec_v3 k_tile_29 = load_v3(k_tile + d * 96 + j);
                 const vec_v3 k_tile_new31 = k_tile_29 - t_30;
-                store_v3(k_tile + d * 144 + j, k_tile_new31);
+                store_v3(k_tile + d * 96 + j, k_tile_new31);
                 key_7_in += k_tile_new31 * k_tile_new31;
             }
             store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
@@ -3909,7 +3957,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_32 = load_v3(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_9 + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * key_7_32) * sketch_g1_norm0_weight[d]) +
+                store_v3(key_9 + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * key_7_32) * sketch_g1_norm0_weight[d]) +
                     sketch_g1_norm0_bias[d]);
             }
         }
@@ -3919,8 +3967,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_10_33 = load_v3(key_10 + h * 144 + j);
-                store_v3(key_10 + h * 144 + j, (key_10_33 * 0.5f) * (tanh_v3((key_10_33 + (((key_10_33 * key_10_33) *
+                const vec_v3 key_10_33 = load_v3(key_10 + h * 96 + j);
+                store_v3(key_10 + h * 96 + j, (key_10_33 * 0.5f) * (tanh_v3((key_10_33 + (((key_10_33 * key_10_33) *
                     key_10_33) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -3938,7 +3986,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_13_in[u] += load_v3(key_12 + r * 144 + j);
+                    key_13_in[u] += load_v3(key_12 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -3954,9 +4002,9 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             const vec_v3 t_35 = load_v3(key_13 + j) * 0.03125f;
             vec_v3 key_15_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v3 key_12_34 = load_v3(key_12 + r * 144 + j);
+                const vec_v3 key_12_34 = load_v3(key_12 + r * 96 + j);
                 const vec_v3 key_12_new36 = key_12_34 - t_35;
-                store_v3(key_12 + r * 144 + j, key_12_new36);
+                store_v3(key_12 + r * 96 + j, key_12_new36);
                 key_15_in += key_12_new36 * key_12_new36;
             }
             store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
@@ -3966,7 +4014,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_37 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_12 + r * 144 + j, ((load_v3(key_12 + r * 144 + j) * t_37) * sketch_g1_norm1_weight[r]) +
+                store_v3(key_12 + r * 96 + j, ((load_v3(key_12 + r * 96 + j) * t_37) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -3976,8 +4024,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_17_38 = load_v3(key_17 + h * 144 + j);
-                store_v3(key_17 + h * 144 + j, (key_17_38 * 0.5f) * (tanh_v3((key_17_38 + (((key_17_38 * key_17_38) *
+                const vec_v3 key_17_38 = load_v3(key_17 + h * 96 + j);
+                store_v3(key_17 + h * 96 + j, (key_17_38 * 0.5f) * (tanh_v3((key_17_38 + (((key_17_38 * key_17_38) *
                     key_17_38) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -3987,8 +4035,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_39 = load_v3(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * key_7_39) * sketch_g2_norm0_weight[d])
-                    + sketch_g2_norm0_bias[d]);
+                store_v3(k_tile + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * key_7_39) * sketch_g2_norm0_weight[d]) +
+                    sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
@@ -3997,8 +4045,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_21_40 = load_v3(key_21 + h * 144 + j);
-                store_v3(key_21 + h * 144 + j, (key_21_40 * 0.5f) * (tanh_v3((key_21_40 + (((key_21_40 * key_21_40) *
+                const vec_v3 key_21_40 = load_v3(key_21 + h * 96 + j);
+                store_v3(key_21 + h * 96 + j, (key_21_40 * 0.5f) * (tanh_v3((key_21_40 + (((key_21_40 * key_21_40) *
                     key_21_40) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -4016,7 +4064,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_24_in[u] += load_v3(key_23 + r * 144 + j);
+                    key_24_in[u] += load_v3(key_23 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -4032,9 +4080,9 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
             const vec_v3 t_42 = load_v3(key_24 + j) * 0.03125f;
             vec_v3 key_26_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v3 key_23_41 = load_v3(key_23 + r * 144 + j);
+                const vec_v3 key_23_41 = load_v3(key_23 + r * 96 + j);
                 const vec_v3 key_23_new43 = key_23_41 - t_42;
-                store_v3(key_23 + r * 144 + j, key_23_new43);
+                store_v3(key_23 + r * 96 + j, key_23_new43);
                 key_26_in += key_23_new43 * key_23_new43;
             }
             store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
@@ -4044,7 +4092,7 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_44 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_23 + r * 144 + j, ((load_v3(key_23 + r * 144 + j) * t_44) * sketch_g2_norm1_weight[r]) +
+                store_v3(key_23 + r * 96 + j, ((load_v3(key_23 + r * 96 + j) * t_44) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -4054,8 +4102,8 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_28_45 = load_v3(key_28 + h * 144 + j);
-                store_v3(key_28 + h * 144 + j, (key_28_45 * 0.5f) * (tanh_v3((key_28_45 + (((key_28_45 * key_28_45) *
+                const vec_v3 key_28_45 = load_v3(key_28 + h * 96 + j);
+                store_v3(key_28 + h * 96 + j, (key_28_45 * 0.5f) * (tanh_v3((key_28_45 + (((key_28_45 * key_28_45) *
                     key_28_45) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
@@ -4064,73 +4112,89 @@ TARGET_v3 static void polysketch_learned_r32_rows_v3(const struct call *call, in
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_19 + r * 144 + j, tanh_v3((load_v3(key_19 + r * 144 + j) * load_v3(key_30 + r * 144 + j)) *
+                store_v3(key_19 + r * 96 + j, tanh_v3((load_v3(key_19 + r * 96 + j) * load_v3(key_30 + r * 96 + j)) *
                     0.176776695f) * 5.656854f);
             }
         }
-        /* score[j][i] = sum over r of key_19 * query_19 */
-        dot6_v3(round_up(i1 - i0, 16), j1 - j0, key_19, query_19, score);
-        /* score = score * score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    const vec_v3 score_46 = load_v3(score + j * 272 + i);
-                    store_v3(score + j * 272 + i, score_46 * score_46);
-                }
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_47 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_48 = (i0 + i + lane_v3) + t_47;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 512;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key_19 * query_31 */
+            dot6_v3(j1 - j0, key_19, query_31, score);
+            /* score = score * score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_48, mask_v3),
-                        load_v3(score + j * 272 + i), splat_v3(0.0f)));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        const vec_v3 score_46 = load_v3(score + j * 16 + i);
+                        store_v3(score + j * 16 + i, score_46 * score_46);
+                    }
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_sum_in[u] = (vec_v3){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot7_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[32];
-                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_49 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_47 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_49), mask_v3);
+                    const ints_v3 t_48 = (i0 + i + lane_v3) + t_47;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_48, mask_v3),
+                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                    }
                 }
-                add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot8_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_50 = load_v3(row_sum + i) + 1.0f;
-        const mask_v3 t_51 = t_50 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_51, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_50));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] = (vec_v3){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] += load_v3(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot7_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 seen[2];
+                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_49 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_49), mask_v3);
+                    }
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot8_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_50 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_51 = t_50 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_51, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_50));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -5687,7 +5751,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot3_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
+        dot17_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5698,7 +5762,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot4_v3(round_up(j1 - j0, 16), sketch_g1_w1, key_10, key_12);
+        dot18_v3(round_up(j1 - j0, 16), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -5744,7 +5808,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot5_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
+        dot19_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5755,7 +5819,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot4_v3(round_up(j1 - j0, 16), sketch_g1_w3, key_17, key_19);
+        dot18_v3(round_up(j1 - j0, 16), sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_34 = load_v3(key_7 + j);
@@ -5765,7 +5829,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot3_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_21);
+        dot17_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5776,7 +5840,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot4_v3(round_up(j1 - j0, 16), sketch_g2_w1, key_21, key_23);
+        dot18_v3(round_up(j1 - j0, 16), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -5822,7 +5886,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot5_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
+        dot19_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5833,7 +5897,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot4_v3(round_up(j1 - j0, 16), sketch_g2_w3, key_28, key_30);
+        dot18_v3(round_up(j1 - j0, 16), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -5842,7 +5906,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot17_v3(round_up(j1 - j0, 16), rows, query_31, key_19, score);
+        dot20_v3(round_up(j1 - j0, 16), rows, query_31, key_19, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -5876,7 +5940,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot18_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot21_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
@@ -5887,7 +5951,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
                     v_row, j1 - j0, seen);
             }
         } else
-            dot19_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot22_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -6245,7 +6309,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -6262,7 +6326,7 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 4];
+    float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
@@ -6281,73 +6345,97 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 16, c, 16, 0, NULL, NULL);
 }
 APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 16, c, 16, 0, NULL, NULL);
 }
 APART void dot2_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 16, c, 16, 0, NULL, NULL);
 }
-APART void dot3_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 32, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 96, c, 96, 0, NULL, NULL);
 }
-APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 96, c, 96, 0, NULL, NULL);
+}
+APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 96, c, 96, 0, NULL, NULL);
+}
+APART void dot6_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, rows, -1, 32, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
+}
+APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-APART void dot6_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot9_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot10_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot8_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot12_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
 }
-APART void dot10_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+APART void dot13_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot11_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot14_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot12_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot15_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot13_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot16_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot14_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot17_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot18_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot19_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot20_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot21_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot16_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot22_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -6385,307 +6473,317 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
-    float *const query_5 = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_7 = (float *)(void *)(work + 512); /* [i: 128] */
-    float *const query_9 = (float *)(void *)(work + 1024); /* [d: 64, i: 128 of 144] */
-    float *const query_10 = (float *)(void *)(work + 37888); /* [h: 256, i: 128 of 144] */
-    float *const query_12 = (float *)(void *)(work + 1024); /* [r: 32, i: 128 of 144] */
-    float *const query_13 = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_15 = (float *)(void *)(work + 19456); /* [i: 128] */
-    float *const query_17 = (float *)(void *)(work + 19456); /* [h: 256, i: 128 of 144] */
-    float *const query_19 = (float *)(void *)(work + 166912); /* [r: 32, i: 128 of 144] */
-    float *const query_21 = (float *)(void *)(work + 0); /* [h: 256, i: 128 of 144] */
-    float *const query_23 = (float *)(void *)(work + 147456); /* [r: 32, i: 128 of 144] */
-    float *const query_24 = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_26 = (float *)(void *)(work + 512); /* [i: 128] */
-    float *const query_28 = (float *)(void *)(work + 0); /* [h: 256, i: 128 of 144] */
-    float *const query_30 = (float *)(void *)(work + 147456); /* [r: 32, i: 128 of 144] */
-    float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_7 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 1152); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 185344); /* [h: 256, j: 144] */
-    float *const key_12 = (float *)(void *)(work + 1152); /* [r: 32, j: 144] */
-    float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_15 = (float *)(void *)(work + 19584); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 185344); /* [h: 256, j: 144] */
-    float *const key_19 = (float *)(void *)(work + 1152); /* [r: 32, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 185344); /* [h: 256, j: 144] */
-    float *const key_23 = (float *)(void *)(work + 19584); /* [r: 32, j: 144] */
-    float *const key_24 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_26 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 185344); /* [h: 256, j: 144] */
-    float *const key_30 = (float *)(void *)(work + 19584); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 19584); /* [j: 144, i: 128 of 144] */
-    float *const row_sum = (float *)(void *)(work + 102528); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 103040); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 103552); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 332800); /* [e: 64, i: 128 of 144] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_3 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_5 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_7 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_9 = (float *)(void *)(work + 128); /* [d: 64, i: 16] */
+    float *const query_10 = (float *)(void *)(work + 4224); /* [h: 256, i: 16] */
+    float *const query_12 = (float *)(void *)(work + 128); /* [r: 32, i: 16] */
+    float *const query_13 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_15 = (float *)(void *)(work + 2176); /* [i: 16] */
+    float *const query_17 = (float *)(void *)(work + 2176); /* [h: 256, i: 16] */
+    float *const query_19 = (float *)(void *)(work + 128); /* [r: 32, i: 16] */
+    float *const query_21 = (float *)(void *)(work + 2176); /* [h: 256, i: 16] */
+    float *const query_23 = (float *)(void *)(work + 18560); /* [r: 32, i: 16] */
+    float *const query_24 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_26 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_28 = (float *)(void *)(work + 2176); /* [h: 256, i: 16] */
+    float *const query_30 = (float *)(void *)(work + 18560); /* [r: 32, i: 16] */
+    float *const all_query_31 = (float *)(void *)(work + 20608); /* [r: 32, i: 16, 8 times] */
+    float *const key_5 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_7 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 36992); /* [d: 64, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 61568); /* [h: 256, j: 96] */
+    float *const key_12 = (float *)(void *)(work + 768); /* [r: 32, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_15 = (float *)(void *)(work + 13056); /* [j: 96] */
+    float *const key_17 = (float *)(void *)(work + 36992); /* [h: 256, j: 96] */
+    float *const key_19 = (float *)(void *)(work + 768); /* [r: 32, j: 96] */
+    float *const key_21 = (float *)(void *)(work + 36992); /* [h: 256, j: 96] */
+    float *const key_23 = (float *)(void *)(work + 135296); /* [r: 32, j: 96] */
+    float *const key_24 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_26 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_28 = (float *)(void *)(work + 36992); /* [h: 256, j: 96] */
+    float *const key_30 = (float *)(void *)(work + 135296); /* [r: 32, j: 96] */
+    float *const score = (float *)(void *)(work + 13056); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 159872); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 160384); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 160896); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 193664); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 185344); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 38016); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query + i, splat_any(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_in[u] = (vec_any){0};
+    float *const q_tile = (float *)(void *)(work + 36992); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 226432); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 512;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query + i, splat_any(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_in[u] += load_any(q_tile + d * 144 + i);
+                query_in[u] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_in[u] += load_any(q_tile + d * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query + i, load_any(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query + i, load_any(query + i) + query_in[u]);
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_3 + i, splat_any(0.0f));
         }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_3 + i, splat_any(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_1 = load_any(query + i) * 0.015625f;
-        vec_any query_3_in = (vec_any){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
-            const vec_any q_tile_new2 = q_tile_0 - t_1;
-            store_any(q_tile + d * 144 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_1 = load_any(query + i) * 0.015625f;
+            vec_any query_3_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
+                const vec_any q_tile_new2 = q_tile_0 - t_1;
+                store_any(q_tile + d * 16 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
         }
-        store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
-    }
-    /* query_5 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_5 + i, splat_any(0.0f));
-    }
-    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_4 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
-        vec_any query_5_in = (vec_any){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_3 = load_any(q_tile + d * 144 + i);
-            const vec_any q_tile_new5 = q_tile_3 * t_4;
-            store_any(q_tile + d * 144 + i, q_tile_new5);
-            query_5_in += q_tile_new5;
+        /* query_5 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_5 + i, splat_any(0.0f));
         }
-        store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
-    }
-    /* query_7 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_7 + i, splat_any(0.0f));
-    }
-    /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_7 = load_any(query_5 + i) * 0.015625f;
-        vec_any query_7_in = (vec_any){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_6 = load_any(q_tile + d * 144 + i);
-            const vec_any q_tile_new8 = q_tile_6 - t_7;
-            store_any(q_tile + d * 144 + i, q_tile_new8);
-            query_7_in += q_tile_new8 * q_tile_new8;
+        /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_4 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+            vec_any query_5_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any q_tile_3 = load_any(q_tile + d * 16 + i);
+                const vec_any q_tile_new5 = q_tile_3 * t_4;
+                store_any(q_tile + d * 16 + i, q_tile_new5);
+                query_5_in += q_tile_new5;
+            }
+            store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
         }
-        store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
-    }
-    /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_7 + i, 1.0f / sqrt_any((load_any(query_7 + i) * 0.015625f) + 1e-05f));
-    }
-    /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_7_9 = load_any(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(query_9 + d * 144 + i, ((load_any(q_tile + d * 144 + i) * query_7_9) * sketch_g1_norm0_weight[d])
-                + sketch_g1_norm0_bias[d]);
+        /* query_7 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_7 + i, splat_any(0.0f));
         }
-    }
-    /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
-    /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_any query_10_10 = load_any(query_10 + h * 144 + i);
-            store_any(query_10 + h * 144 + i, (query_10_10 * 0.5f) * (tanh_any((query_10_10 + (((query_10_10 *
-                query_10_10) * query_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
+        /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_7 = load_any(query_5 + i) * 0.015625f;
+            vec_any query_7_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any q_tile_6 = load_any(q_tile + d * 16 + i);
+                const vec_any q_tile_new8 = q_tile_6 - t_7;
+                store_any(q_tile + d * 16 + i, q_tile_new8);
+                query_7_in += q_tile_new8 * q_tile_new8;
+            }
+            store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
         }
-    }
-    /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot1_any(round_up(i1 - i0, 8), sketch_g1_w1, query_10, query_12);
-    /* query_13 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_13 + i, splat_any(0.0f));
-    }
-    /* query_13 += query_12 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_13_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_13_in[u] = (vec_any){0};
+        /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_7 + i, 1.0f / sqrt_any((load_any(query_7 + i) * 0.015625f) + 1e-05f));
         }
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_13_in[u] += load_any(query_12 + r * 144 + i);
+        /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any query_7_9 = load_any(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(query_9 + d * 16 + i, ((load_any(q_tile + d * 16 + i) * query_7_9) *
+                    sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query_13 + i, load_any(query_13 + i) + query_13_in[u]);
-        }
-    }
-    /* query_15 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_15 + i, splat_any(0.0f));
-    }
-    /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_12 = load_any(query_13 + i) * 0.03125f;
-        vec_any query_15_in = (vec_any){0};
-        for (int64_t r = 0; r < 32; r++) {
-            const vec_any query_12_11 = load_any(query_12 + r * 144 + i);
-            const vec_any query_12_new13 = query_12_11 - t_12;
-            store_any(query_12 + r * 144 + i, query_12_new13);
-            query_15_in += query_12_new13 * query_12_new13;
-        }
-        store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
-    }
-    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
-       sketch.g1.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_14 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.03125f) + 1e-05f);
-        for (int64_t r = 0; r < 32; r++) {
-            store_any(query_12 + r * 144 + i, ((load_any(query_12 + r * 144 + i) * t_14) * sketch_g1_norm1_weight[r]) +
-                sketch_g1_norm1_bias[r]);
-        }
-    }
-    /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot2_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
-    /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_any query_17_15 = load_any(query_17 + h * 144 + i);
-            store_any(query_17 + h * 144 + i, (query_17_15 * 0.5f) * (tanh_any((query_17_15 + (((query_17_15 *
-                query_17_15) * query_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
-        }
-    }
-    /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot1_any(round_up(i1 - i0, 8), sketch_g1_w3, query_17, query_19);
-    /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_7_16 = load_any(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 144 + i, ((load_any(q_tile + d * 144 + i) * query_7_16) * sketch_g2_norm0_weight[d])
-                + sketch_g2_norm0_bias[d]);
-        }
-    }
-    /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-    dot0_any(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_21);
-    /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_any query_21_17 = load_any(query_21 + h * 144 + i);
-            store_any(query_21 + h * 144 + i, (query_21_17 * 0.5f) * (tanh_any((query_21_17 + (((query_21_17 *
-                query_21_17) * query_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
-        }
-    }
-    /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot1_any(round_up(i1 - i0, 8), sketch_g2_w1, query_21, query_23);
-    /* query_24 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_24 + i, splat_any(0.0f));
-    }
-    /* query_24 += query_23 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_24_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_24_in[u] = (vec_any){0};
-        }
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_24_in[u] += load_any(query_23 + r * 144 + i);
+        /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+        dot0_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
+        /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any query_10_10 = load_any(query_10 + h * 16 + i);
+                store_any(query_10 + h * 16 + i, (query_10_10 * 0.5f) * (tanh_any((query_10_10 + (((query_10_10 *
+                    query_10_10) * query_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query_24 + i, load_any(query_24 + i) + query_24_in[u]);
+        /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+        dot1_any(round_up(i1 - i0, 8), sketch_g1_w1, query_10, query_12);
+        /* query_13 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_13 + i, splat_any(0.0f));
         }
-    }
-    /* query_26 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_26 + i, splat_any(0.0f));
-    }
-    /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_19 = load_any(query_24 + i) * 0.03125f;
-        vec_any query_26_in = (vec_any){0};
-        for (int64_t r = 0; r < 32; r++) {
-            const vec_any query_23_18 = load_any(query_23 + r * 144 + i);
-            const vec_any query_23_new20 = query_23_18 - t_19;
-            store_any(query_23 + r * 144 + i, query_23_new20);
-            query_26_in += query_23_new20 * query_23_new20;
-        }
-        store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
-    }
-    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
-       sketch.g2.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_21 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.03125f) + 1e-05f);
-        for (int64_t r = 0; r < 32; r++) {
-            store_any(query_23 + r * 144 + i, ((load_any(query_23 + r * 144 + i) * t_21) * sketch_g2_norm1_weight[r]) +
-                sketch_g2_norm1_bias[r]);
-        }
-    }
-    /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot2_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
-    /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_any query_28_22 = load_any(query_28 + h * 144 + i);
-            store_any(query_28 + h * 144 + i, (query_28_22 * 0.5f) * (tanh_any((query_28_22 + (((query_28_22 *
-                query_28_22) * query_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
-        }
-    }
-    /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot1_any(round_up(i1 - i0, 8), sketch_g2_w3, query_28, query_30);
-    /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        for (int64_t r = 0; r < 32; r++) {
-            store_any(query_19 + r * 144 + i, tanh_any((load_any(query_19 + r * 144 + i) * load_any(query_30 + r * 144 +
-                i)) * 0.176776695f) * 5.656854f);
-        }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
+        /* query_13 += query_12 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_13_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
+                query_13_in[u] = (vec_any){0};
+            }
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_13_in[u] += load_any(query_12 + r * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query_13 + i, load_any(query_13 + i) + query_13_in[u]);
+            }
+        }
+        /* query_15 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_15 + i, splat_any(0.0f));
+        }
+        /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_12 = load_any(query_13 + i) * 0.03125f;
+            vec_any query_15_in = (vec_any){0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_any query_12_11 = load_any(query_12 + r * 16 + i);
+                const vec_any query_12_new13 = query_12_11 - t_12;
+                store_any(query_12 + r * 16 + i, query_12_new13);
+                query_15_in += query_12_new13 * query_12_new13;
+            }
+            store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
+        }
+        /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_14 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(query_12 + r * 16 + i, ((load_any(query_12 + r * 16 + i) * t_14) * sketch_g1_norm1_weight[r])
+                    + sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+        dot2_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
+        /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any query_17_15 = load_any(query_17 + h * 16 + i);
+                store_any(query_17 + h * 16 + i, (query_17_15 * 0.5f) * (tanh_any((query_17_15 + (((query_17_15 *
+                    query_17_15) * query_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+        dot1_any(round_up(i1 - i0, 8), sketch_g1_w3, query_17, query_19);
+        /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any query_7_16 = load_any(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(q_tile + d * 16 + i, ((load_any(q_tile + d * 16 + i) * query_7_16) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
+        dot0_any(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_21);
+        /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any query_21_17 = load_any(query_21 + h * 16 + i);
+                store_any(query_21 + h * 16 + i, (query_21_17 * 0.5f) * (tanh_any((query_21_17 + (((query_21_17 *
+                    query_21_17) * query_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+        dot1_any(round_up(i1 - i0, 8), sketch_g2_w1, query_21, query_23);
+        /* query_24 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_24 + i, splat_any(0.0f));
+        }
+        /* query_24 += query_23 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_24_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                query_24_in[u] = (vec_any){0};
+            }
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_24_in[u] += load_any(query_23 + r * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query_24 + i, load_any(query_24 + i) + query_24_in[u]);
+            }
+        }
+        /* query_26 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_26 + i, splat_any(0.0f));
+        }
+        /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_19 = load_any(query_24 + i) * 0.03125f;
+            vec_any query_26_in = (vec_any){0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_any query_23_18 = load_any(query_23 + r * 16 + i);
+                const vec_any query_23_new20 = query_23_18 - t_19;
+                store_any(query_23 + r * 16 + i, query_23_new20);
+                query_26_in += query_23_new20 * query_23_new20;
+            }
+            store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
+        }
+        /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_21 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(query_23 + r * 16 + i, ((load_any(query_23 + r * 16 + i) * t_21) * sketch_g2_norm1_weight[r])
+                    + sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+        dot2_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
+        /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any query_28_22 = load_any(query_28 + h * 16 + i);
+                store_any(query_28 + h * 16 + i, (query_28_22 * 0.5f) * (tanh_any((query_28_22 + (((query_28_22 *
+                    query_28_22) * query_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+        dot1_any(round_up(i1 - i0, 8), sketch_g2_w3, query_28, query_30);
+        /* query_31 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(query_31 + r * 16 + i, tanh_any((load_any(query_19 + r * 16 + i) * load_any(query_30 + r * 16
+                    + i)) * 0.176776695f) * 5.656854f);
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -6698,7 +6796,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_in[u] += load_any(k_tile + d * 144 + j);
+                    key_in[u] += load_any(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -6714,9 +6812,9 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             const vec_any t_24 = load_any(key + j) * 0.015625f;
             vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_23 = load_any(k_tile + d * 144 + j);
+                const vec_any k_tile_23 = load_any(k_tile + d * 96 + j);
                 const vec_any k_tile_new25 = k_tile_23 - t_24;
-                store_any(k_tile + d * 144 + j, k_tile_new25);
+                store_any(k_tile + d * 96 + j, k_tile_new25);
                 key_3_in += k_tile_new25 * k_tile_new25;
             }
             store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
@@ -6730,9 +6828,9 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             const vec_any t_27 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
             vec_any key_5_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_26 = load_any(k_tile + d * 144 + j);
+                const vec_any k_tile_26 = load_any(k_tile + d * 96 + j);
                 const vec_any k_tile_new28 = k_tile_26 * t_27;
-                store_any(k_tile + d * 144 + j, k_tile_new28);
+                store_any(k_tile + d * 96 + j, k_tile_new28);
                 key_5_in += k_tile_new28;
             }
             store_any(key_5 + j, load_any(key_5 + j) + key_5_in);
@@ -6746,9 +6844,9 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             const vec_any t_30 = load_any(key_5 + j) * 0.015625f;
             vec_any key_7_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_29 = load_any(k_tile + d * 144 + j);
+                const vec_any k_tile_29 = load_any(k_tile + d * 96 + j);
                 const vec_any k_tile_new31 = k_tile_29 - t_30;
-                store_any(k_tile + d * 144 + j, k_tile_new31);
+                store_any(k_tile + d * 96 + j, k_tile_new31);
                 key_7_in += k_tile_new31 * k_tile_new31;
             }
             store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
@@ -6761,23 +6859,23 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_32 = load_any(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_9 + d * 144 + j, ((load_any(k_tile + d * 144 + j) * key_7_32) * sketch_g1_norm0_weight[d])
-                    + sketch_g1_norm0_bias[d]);
+                store_any(key_9 + d * 96 + j, ((load_any(k_tile + d * 96 + j) * key_7_32) * sketch_g1_norm0_weight[d]) +
+                    sketch_g1_norm0_bias[d]);
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
+        dot3_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_10_33 = load_any(key_10 + h * 144 + j);
-                store_any(key_10 + h * 144 + j, (key_10_33 * 0.5f) * (tanh_any((key_10_33 + (((key_10_33 * key_10_33) *
+                const vec_any key_10_33 = load_any(key_10 + h * 96 + j);
+                store_any(key_10 + h * 96 + j, (key_10_33 * 0.5f) * (tanh_any((key_10_33 + (((key_10_33 * key_10_33) *
                     key_10_33) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot1_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
+        dot4_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -6790,7 +6888,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_13_in[u] += load_any(key_12 + r * 144 + j);
+                    key_13_in[u] += load_any(key_12 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -6806,9 +6904,9 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             const vec_any t_35 = load_any(key_13 + j) * 0.03125f;
             vec_any key_15_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_any key_12_34 = load_any(key_12 + r * 144 + j);
+                const vec_any key_12_34 = load_any(key_12 + r * 96 + j);
                 const vec_any key_12_new36 = key_12_34 - t_35;
-                store_any(key_12 + r * 144 + j, key_12_new36);
+                store_any(key_12 + r * 96 + j, key_12_new36);
                 key_15_in += key_12_new36 * key_12_new36;
             }
             store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
@@ -6818,44 +6916,44 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_37 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_12 + r * 144 + j, ((load_any(key_12 + r * 144 + j) * t_37) * sketch_g1_norm1_weight[r]) +
+                store_any(key_12 + r * 96 + j, ((load_any(key_12 + r * 96 + j) * t_37) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot2_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
+        dot5_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_17_38 = load_any(key_17 + h * 144 + j);
-                store_any(key_17 + h * 144 + j, (key_17_38 * 0.5f) * (tanh_any((key_17_38 + (((key_17_38 * key_17_38) *
+                const vec_any key_17_38 = load_any(key_17 + h * 96 + j);
+                store_any(key_17 + h * 96 + j, (key_17_38 * 0.5f) * (tanh_any((key_17_38 + (((key_17_38 * key_17_38) *
                     key_17_38) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot1_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
+        dot4_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_39 = load_any(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 144 + j, ((load_any(k_tile + d * 144 + j) * key_7_39) *
-                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+                store_any(k_tile + d * 96 + j, ((load_any(k_tile + d * 96 + j) * key_7_39) * sketch_g2_norm0_weight[d])
+                    + sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot0_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
+        dot3_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_21_40 = load_any(key_21 + h * 144 + j);
-                store_any(key_21 + h * 144 + j, (key_21_40 * 0.5f) * (tanh_any((key_21_40 + (((key_21_40 * key_21_40) *
+                const vec_any key_21_40 = load_any(key_21 + h * 96 + j);
+                store_any(key_21 + h * 96 + j, (key_21_40 * 0.5f) * (tanh_any((key_21_40 + (((key_21_40 * key_21_40) *
                     key_21_40) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot1_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
+        dot4_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -6868,7 +6966,7 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_24_in[u] += load_any(key_23 + r * 144 + j);
+                    key_24_in[u] += load_any(key_23 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -6884,9 +6982,9 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
             const vec_any t_42 = load_any(key_24 + j) * 0.03125f;
             vec_any key_26_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_any key_23_41 = load_any(key_23 + r * 144 + j);
+                const vec_any key_23_41 = load_any(key_23 + r * 96 + j);
                 const vec_any key_23_new43 = key_23_41 - t_42;
-                store_any(key_23 + r * 144 + j, key_23_new43);
+                store_any(key_23 + r * 96 + j, key_23_new43);
                 key_26_in += key_23_new43 * key_23_new43;
             }
             store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
@@ -6896,93 +6994,109 @@ static void polysketch_learned_r32_rows_any(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_44 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_23 + r * 144 + j, ((load_any(key_23 + r * 144 + j) * t_44) * sketch_g2_norm1_weight[r]) +
+                store_any(key_23 + r * 96 + j, ((load_any(key_23 + r * 96 + j) * t_44) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot2_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
+        dot5_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_28_45 = load_any(key_28 + h * 144 + j);
-                store_any(key_28 + h * 144 + j, (key_28_45 * 0.5f) * (tanh_any((key_28_45 + (((key_28_45 * key_28_45) *
+                const vec_any key_28_45 = load_any(key_28 + h * 96 + j);
+                store_any(key_28 + h * 96 + j, (key_28_45 * 0.5f) * (tanh_any((key_28_45 + (((key_28_45 * key_28_45) *
                     key_28_45) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot1_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
+        dot4_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_19 + r * 144 + j, tanh_any((load_any(key_19 + r * 144 + j) * load_any(key_30 + r * 144 +
-                    j)) * 0.176776695f) * 5.656854f);
+                store_any(key_19 + r * 96 + j, tanh_any((load_any(key_19 + r * 96 + j) * load_any(key_30 + r * 96 + j))
+                    * 0.176776695f) * 5.656854f);
             }
         }
-        /* score[j][i] = sum over r of key_19 * query_19 */
-        dot3_any(round_up(i1 - i0, 8), j1 - j0, key_19, query_19, score);
-        /* score = score * score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    const vec_any score_46 = load_any(score + j * 144 + i);
-                    store_any(score + j * 144 + i, score_46 * score_46);
-                }
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_47 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_48 = (i0 + i + lane_any) + t_47;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 512;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key_19 * query_31 */
+            dot6_any(round_up(i1 - i0, 8), j1 - j0, key_19, query_31, score);
+            /* score = score * score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_48, mask_any),
-                        load_any(score + j * 144 + i), splat_any(0.0f)));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        const vec_any score_46 = load_any(score + j * 16 + i);
+                        store_any(score + j * 16 + i, score_46 * score_46);
+                    }
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_sum_in[u] = (vec_any){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 144 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot4_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[32];
-                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_49 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_47 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_49), mask_any);
+                    const ints_any t_48 = (i0 + i + lane_any) + t_47;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_48, mask_any),
+                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                    }
                 }
-                add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
-        } else
-            dot5_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_50 = load_any(row_sum + i) + 1.0f;
-        const mask_any t_51 = t_50 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_51, splat_any(0.0f), load_any(sum + e * 144 + i) / t_50));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] = (vec_any){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] += load_any(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot7_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any seen[4];
+                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_49 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_49), mask_any);
+                    }
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot8_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_50 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_51 = t_50 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_51, splat_any(0.0f), load_any(sum + e * 16 + i) / t_50));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -7152,7 +7266,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot6_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
+        dot9_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7163,7 +7277,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot7_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
+        dot10_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -7209,7 +7323,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot8_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
+        dot11_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7220,7 +7334,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot7_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
+        dot10_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_16 = load_any(key_7 + j);
@@ -7230,7 +7344,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot6_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
+        dot9_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7241,7 +7355,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot7_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
+        dot10_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -7287,7 +7401,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot8_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
+        dot11_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7298,7 +7412,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot7_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
+        dot10_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -7329,7 +7443,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
                 state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] = sum over j of key_32 * v */
-            dot9_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
+            dot12_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -7542,7 +7656,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot6_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
+            dot9_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7553,7 +7667,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot7_any(round_up(i1 - i0, 8), sketch_g1_w1, query_10, query_12);
+            dot10_any(round_up(i1 - i0, 8), sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_13 + i, splat_any(0.0f));
@@ -7599,7 +7713,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot8_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
+            dot11_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7610,7 +7724,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot7_any(round_up(i1 - i0, 8), sketch_g1_w3, query_17, query_19);
+            dot10_any(round_up(i1 - i0, 8), sketch_g1_w3, query_17, query_19);
             /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_7_41 = load_any(query_7 + i);
@@ -7620,7 +7734,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-            dot6_any(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_21);
+            dot9_any(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7631,7 +7745,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot7_any(round_up(i1 - i0, 8), sketch_g2_w1, query_21, query_23);
+            dot10_any(round_up(i1 - i0, 8), sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_24 + i, splat_any(0.0f));
@@ -7677,7 +7791,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot8_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
+            dot11_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7688,7 +7802,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot7_any(round_up(i1 - i0, 8), sketch_g2_w3, query_28, query_30);
+            dot10_any(round_up(i1 - i0, 8), sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -7737,7 +7851,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot10_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32,
+                dot13_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32,
                     query_34);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
@@ -7835,7 +7949,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                dot6_any(round_up(j1 - j0, 8), sketch_g1_w0, key_41, key_42);
+                dot9_any(round_up(j1 - j0, 8), sketch_g1_w0, key_41, key_42);
                 /* key_42 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) * 0.7978846f)
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7846,7 +7960,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_44[r][j] = sum over h of sketch_g1_w1 * key_42 */
-                dot7_any(round_up(j1 - j0, 8), sketch_g1_w1, key_42, key_44);
+                dot10_any(round_up(j1 - j0, 8), sketch_g1_w1, key_42, key_44);
                 /* key_45 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_45 + j, splat_any(0.0f));
@@ -7892,7 +8006,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                dot8_any(round_up(j1 - j0, 8), sketch_g1_w2, key_44, key_49);
+                dot11_any(round_up(j1 - j0, 8), sketch_g1_w2, key_44, key_49);
                 /* key_49 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) * 0.7978846f)
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7903,7 +8017,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_51[r][j] = sum over h of sketch_g1_w3 * key_49 */
-                dot7_any(round_up(j1 - j0, 8), sketch_g1_w3, key_49, key_51);
+                dot10_any(round_up(j1 - j0, 8), sketch_g1_w3, key_49, key_51);
                 /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     const vec_any key_39_65 = load_any(key_39 + j);
@@ -7913,7 +8027,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-                dot6_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile_2, key_53);
+                dot9_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile_2, key_53);
                 /* key_53 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) * 0.7978846f)
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7924,7 +8038,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_55[r][j] = sum over h of sketch_g2_w1 * key_53 */
-                dot7_any(round_up(j1 - j0, 8), sketch_g2_w1, key_53, key_55);
+                dot10_any(round_up(j1 - j0, 8), sketch_g2_w1, key_53, key_55);
                 /* key_56 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     store_any(key_56 + j, splat_any(0.0f));
@@ -7970,7 +8084,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                dot8_any(round_up(j1 - j0, 8), sketch_g2_w2, key_55, key_60);
+                dot11_any(round_up(j1 - j0, 8), sketch_g2_w2, key_55, key_60);
                 /* key_60 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) * 0.7978846f)
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7981,7 +8095,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_62[r][j] = sum over h of sketch_g2_w3 * key_60 */
-                dot7_any(round_up(j1 - j0, 8), sketch_g2_w3, key_60, key_62);
+                dot10_any(round_up(j1 - j0, 8), sketch_g2_w3, key_60, key_62);
                 /* key_51 = tanh((key_51 * key_62) * 0.176776695f) * 5.656854f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t r = 0; r < 32; r++) {
@@ -7990,7 +8104,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* score[j][i] = sum over r of key_51 * query_19 */
-                dot11_any(round_up(i1 - i0, 8), j1 - j0, key_51, query_19, score);
+                dot14_any(round_up(i1 - i0, 8), j1 - j0, key_51, query_19, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -8031,7 +8145,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
                     j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot12_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot15_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -8044,7 +8158,7 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot13_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot16_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f,
                (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
@@ -8219,7 +8333,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_10[h][r_q] = sum over d of sketch_g1_w0 * query_9 */
-    dot6_any(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
+    dot9_any(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
     /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8230,7 +8344,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_12[r][r_q] = sum over h of sketch_g1_w1 * query_11 */
-    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
+    dot10_any(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
     /* query_13 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_13 + r_q, splat_any(0.0f));
@@ -8268,7 +8382,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_17[h][r_q] = sum over r of sketch_g1_w2 * query_16 */
-    dot8_any(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
     /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8279,7 +8393,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_19[r][r_q] = sum over h of sketch_g1_w3 * query_18 */
-    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
+    dot10_any(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
     /* query_20 = ((query_6 * query_8) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         const vec_any query_8_12 = load_any(query_8 + r_q);
@@ -8289,7 +8403,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_21[h][r_q] = sum over d of sketch_g2_w0 * query_20 */
-    dot6_any(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
+    dot9_any(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
     /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8300,7 +8414,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_23[r][r_q] = sum over h of sketch_g2_w1 * query_22 */
-    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
+    dot10_any(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
     /* query_24 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_24 + r_q, splat_any(0.0f));
@@ -8338,7 +8452,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_28[h][r_q] = sum over r of sketch_g2_w2 * query_27 */
-    dot8_any(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
     /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8349,7 +8463,7 @@ APART void polysketch_learned_r32_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_30[r][r_q] = sum over h of sketch_g2_w3 * query_29 */
-    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
+    dot10_any(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
     /* query_31 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -8538,7 +8652,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
+        dot17_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8549,7 +8663,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot1_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
+        dot18_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -8595,7 +8709,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot2_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
+        dot19_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8606,7 +8720,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot1_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
+        dot18_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_34 = load_any(key_7 + j);
@@ -8616,7 +8730,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot0_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
+        dot17_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8627,7 +8741,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot1_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
+        dot18_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -8673,7 +8787,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot2_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
+        dot19_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8684,7 +8798,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot1_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
+        dot18_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -8693,7 +8807,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot14_any(round_up(j1 - j0, 8), rows, query_31, key_19, score);
+        dot20_any(round_up(j1 - j0, 8), rows, query_31, key_19, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -8727,7 +8841,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot21_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
@@ -8738,7 +8852,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
                     v_row, j1 - j0, seen);
             }
         } else
-            dot16_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot22_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -8856,7 +8970,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         if (rows <= 64) return (struct version){.head = polysketch_learned_r32_few_v4, .tile = 0, .own = 222208,
             .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = polysketch_learned_r32_rows_v4, .tile = 256, .own = 419840};
+        return (struct version){.rows = polysketch_learned_r32_rows_v4, .tile = 256, .own = 329984};
     }
 #endif
 #if defined(__x86_64__)
@@ -8867,7 +8981,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         if (rows <= 64) return (struct version){.head = polysketch_learned_r32_few_v3, .tile = 0, .own = 222208,
             .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = polysketch_learned_r32_rows_v3, .tile = 256, .own = 419840};
+        return (struct version){.rows = polysketch_learned_r32_rows_v3, .tile = 256, .own = 333952};
     }
 #endif
     if (n_k >= 713 && rows <= 64) return (struct version){.head = polysketch_learned_r32_few_any, .tile = 0,
@@ -8876,7 +8990,7 @@ static struct version version(int64_t n_k, int64_t rows)
         .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
     if (rows <= 64) return (struct version){.head = polysketch_learned_r32_few_any, .tile = 0, .own = 222208,
         .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
-    return (struct version){.rows = polysketch_learned_r32_rows_any, .tile = 128, .own = 369664};
+    return (struct version){.rows = polysketch_learned_r32_rows_any, .tile = 128, .own = 251008};
 }
 
 enum { MANY_ROWS = 1 << 30 };

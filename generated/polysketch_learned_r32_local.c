@@ -143,13 +143,13 @@
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
    Linear from 670 keys on: the weight is an inner product of 528 features,
    whose sum over keys is a state of 528 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 665600 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 404224 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 938880 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 1041152 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 665600 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 404224 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 938880 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 1041152 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 389696 bytes of workspace a thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 288512 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 938880 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 1041152 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_learned_r32_local.c … -lattnrt -lm */
@@ -497,7 +497,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -514,7 +514,7 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 16];
+    float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
@@ -531,47 +531,47 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 256, 4, 64, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, 256, 4, 64, 32, a, 1, 256, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 32, 2, 256, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, 32, 2, 256, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 256, 4, 32, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, 256, 4, 32, 32, a, 1, 256, b, 32, c, 32, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot3_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 256, 4, 64, 32, a, 1, 256, b, 96, c, 96, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot4_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 32, 2, 256, 32, a, 1, 32, b, 96, c, 96, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot5_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 256, 4, 32, 32, a, 1, 256, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot6_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 32, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot7_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 64, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot10_v4(const float *a, const float *b, float *c)
 {
@@ -669,309 +669,320 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_6 = (float *)(void *)(work + 1024); /* [d: 64, i: 256 of 272] */
-    float *const query_7 = (float *)(void *)(work + 70656); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 71680); /* [d: 64, i: 256 of 272] */
-    float *const query_10 = (float *)(void *)(work + 141312); /* [h: 256, i: 256 of 272] */
-    float *const query_12 = (float *)(void *)(work + 71680); /* [r: 32, i: 256 of 272] */
-    float *const query_13 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_15 = (float *)(void *)(work + 106496); /* [i: 256] */
-    float *const query_17 = (float *)(void *)(work + 106496); /* [h: 256, i: 256 of 272] */
-    float *const query_19 = (float *)(void *)(work + 71680); /* [r: 32, i: 256 of 272] */
-    float *const query_21 = (float *)(void *)(work + 106496); /* [h: 256, i: 256 of 272] */
-    float *const query_23 = (float *)(void *)(work + 0); /* [r: 32, i: 256 of 272] */
-    float *const query_24 = (float *)(void *)(work + 34816); /* [i: 256] */
-    float *const query_26 = (float *)(void *)(work + 35840); /* [i: 256] */
-    float *const query_28 = (float *)(void *)(work + 106496); /* [h: 256, i: 256 of 272] */
-    float *const query_30 = (float *)(void *)(work + 0); /* [r: 32, i: 256 of 272] */
-    float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_6 = (float *)(void *)(work + 576); /* [d: 64, j: 144] */
-    float *const key_7 = (float *)(void *)(work + 37440); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 106496); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 143360); /* [h: 256, j: 144] */
-    float *const key_12 = (float *)(void *)(work + 38016); /* [r: 32, j: 144] */
-    float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_15 = (float *)(void *)(work + 56448); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 106496); /* [h: 256, j: 144] */
-    float *const key_19 = (float *)(void *)(work + 38016); /* [r: 32, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 106496); /* [h: 256, j: 144] */
-    float *const key_23 = (float *)(void *)(work + 0); /* [r: 32, j: 144] */
-    float *const key_24 = (float *)(void *)(work + 18432); /* [j: 144] */
-    float *const key_26 = (float *)(void *)(work + 19008); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 106496); /* [h: 256, j: 144] */
-    float *const key_30 = (float *)(void *)(work + 0); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 106496); /* [j: 144, i: 256 of 272] */
-    float *const score_2 = (float *)(void *)(work + 263168); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 57024); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 58048); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 419840); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 489472); /* [e: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_3 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const all_query_4 = (float *)(void *)(work + 768); /* [d: 64, i: 32, 8 times] */
+    float *const query_5 = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_6 = (float *)(void *)(work + 66304); /* [d: 64, i: 32] */
+    float *const query_7 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const query_9 = (float *)(void *)(work + 74496); /* [d: 64, i: 32] */
+    float *const query_10 = (float *)(void *)(work + 82688); /* [h: 256, i: 32] */
+    float *const query_12 = (float *)(void *)(work + 74496); /* [r: 32, i: 32] */
+    float *const query_13 = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_15 = (float *)(void *)(work + 256); /* [i: 32] */
+    float *const query_17 = (float *)(void *)(work + 78592); /* [h: 256, i: 32] */
+    float *const query_19 = (float *)(void *)(work + 74496); /* [r: 32, i: 32] */
+    float *const query_21 = (float *)(void *)(work + 78592); /* [h: 256, i: 32] */
+    float *const query_23 = (float *)(void *)(work + 66304); /* [r: 32, i: 32] */
+    float *const query_24 = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_26 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const query_28 = (float *)(void *)(work + 78592); /* [h: 256, i: 32] */
+    float *const query_30 = (float *)(void *)(work + 66304); /* [r: 32, i: 32] */
+    float *const all_query_31 = (float *)(void *)(work + 115456); /* [r: 32, i: 32, 8 times] */
+    float *const key_5 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_6 = (float *)(void *)(work + 66304); /* [d: 64, j: 96] */
+    float *const key_7 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 90880); /* [d: 64, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 148224); /* [h: 256, j: 96] */
+    float *const key_12 = (float *)(void *)(work + 90880); /* [r: 32, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_15 = (float *)(void *)(work + 103168); /* [j: 96] */
+    float *const key_17 = (float *)(void *)(work + 148224); /* [h: 256, j: 96] */
+    float *const key_19 = (float *)(void *)(work + 90880); /* [r: 32, j: 96] */
+    float *const key_21 = (float *)(void *)(work + 148224); /* [h: 256, j: 96] */
+    float *const key_23 = (float *)(void *)(work + 66304); /* [r: 32, j: 96] */
+    float *const key_24 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_26 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_28 = (float *)(void *)(work + 148224); /* [h: 256, j: 96] */
+    float *const key_30 = (float *)(void *)(work + 66304); /* [r: 32, j: 96] */
+    float *const score = (float *)(void *)(work + 66304); /* [j: 96, i: 32] */
+    float *const score_2 = (float *)(void *)(work + 78592); /* [j: 96, i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 246528); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 247552); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 248576); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 314112); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 559104); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 628736); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query + i, splat_v4(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_in[u] = (vec_v4){0};
+    float *const q_tile = (float *)(void *)(work + 66304); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 379648); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query_4 = all_query_4 + (i0 - i_block) / 32 * 2048;
+        float *const query_31 = all_query_31 + (i0 - i_block) / 32 * 1024;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query + i, splat_v4(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_in[u] += load_v4(q_tile + d * 272 + i);
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    query_in[u] += load_v4(q_tile + d * 32 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query + i, load_v4(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query + i, load_v4(query + i) + query_in[u]);
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_3 + i, splat_v4(0.0f));
         }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_3 + i, splat_v4(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
-        vec_v4 query_3_in = (vec_v4){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
-            const vec_v4 q_tile_new2 = q_tile_0 - t_1;
-            store_v4(q_tile + d * 272 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
+            vec_v4 query_3_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
+                const vec_v4 q_tile_new2 = q_tile_0 - t_1;
+                store_v4(q_tile + d * 32 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
         }
-        store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
-    }
-    /* query_5 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_5 + i, splat_v4(0.0f));
-    }
-    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
-        vec_v4 query_5_in = (vec_v4){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_3 = load_v4(q_tile + d * 272 + i);
-            const vec_v4 q_tile_new5 = q_tile_3 * t_4;
-            store_v4(q_tile + d * 272 + i, q_tile_new5);
-            query_5_in += q_tile_new5;
+        /* query_5 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_5 + i, splat_v4(0.0f));
         }
-        store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
-    }
-    /* query_7 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_7 + i, splat_v4(0.0f));
-    }
-    /* query_6 = q_tile - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_6 = load_v4(query_5 + i) * 0.015625f;
-        vec_v4 query_7_in = (vec_v4){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_6_new7 = load_v4(q_tile + d * 272 + i) - t_6;
-            store_v4(query_6 + d * 272 + i, query_6_new7);
-            query_7_in += query_6_new7 * query_6_new7;
+        /* query_4 = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += query_4 */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+            vec_v4 query_5_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 query_4_new4 = load_v4(q_tile + d * 32 + i) * t_3;
+                store_v4(query_4 + d * 32 + i, query_4_new4);
+                query_5_in += query_4_new4;
+            }
+            store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
         }
-        store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
-    }
-    /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_7 + i, 1.0f / sqrt_v4((load_v4(query_7 + i) * 0.015625f) + 1e-05f));
-    }
-    /* query_9 = ((query_6 * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_7_8 = load_v4(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(query_9 + d * 272 + i, ((load_v4(query_6 + d * 272 + i) * query_7_8) * sketch_g1_norm0_weight[d]) +
-                sketch_g1_norm0_bias[d]);
+        /* query_7 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_7 + i, splat_v4(0.0f));
         }
-    }
-    /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_v4(round_up(i1 - i0, 64), sketch_g1_w0, query_9, query_10);
-    /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_v4 query_10_9 = load_v4(query_10 + h * 272 + i);
-            store_v4(query_10 + h * 272 + i, (query_10_9 * 0.5f) * (tanh_v4((query_10_9 + (((query_10_9 * query_10_9) *
-                query_10_9) * 0.044715f)) * 0.7978846f) + 1.0f));
+        /* query_6 = query_4 - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_5 = load_v4(query_5 + i) * 0.015625f;
+            vec_v4 query_7_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 query_6_new6 = load_v4(query_4 + d * 32 + i) - t_5;
+                store_v4(query_6 + d * 32 + i, query_6_new6);
+                query_7_in += query_6_new6 * query_6_new6;
+            }
+            store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
         }
-    }
-    /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot1_v4(round_up(i1 - i0, 64), sketch_g1_w1, query_10, query_12);
-    /* query_13 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_13 + i, splat_v4(0.0f));
-    }
-    /* query_13 += query_12 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_13_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_13_in[u] = (vec_v4){0};
+        /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_7 + i, 1.0f / sqrt_v4((load_v4(query_7 + i) * 0.015625f) + 1e-05f));
         }
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_13_in[u] += load_v4(query_12 + r * 272 + i);
+        /* query_9 = ((query_6 * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 query_7_7 = load_v4(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(query_9 + d * 32 + i, ((load_v4(query_6 + d * 32 + i) * query_7_7) * sketch_g1_norm0_weight[d])
+                    + sketch_g1_norm0_bias[d]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in[u]);
-        }
-    }
-    /* query_15 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_15 + i, splat_v4(0.0f));
-    }
-    /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_11 = load_v4(query_13 + i) * 0.03125f;
-        vec_v4 query_15_in = (vec_v4){0};
-        for (int64_t r = 0; r < 32; r++) {
-            const vec_v4 query_12_10 = load_v4(query_12 + r * 272 + i);
-            const vec_v4 query_12_new12 = query_12_10 - t_11;
-            store_v4(query_12 + r * 272 + i, query_12_new12);
-            query_15_in += query_12_new12 * query_12_new12;
-        }
-        store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
-    }
-    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
-       sketch.g1.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_13 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.03125f) + 1e-05f);
-        for (int64_t r = 0; r < 32; r++) {
-            store_v4(query_12 + r * 272 + i, ((load_v4(query_12 + r * 272 + i) * t_13) * sketch_g1_norm1_weight[r]) +
-                sketch_g1_norm1_bias[r]);
-        }
-    }
-    /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot2_v4(round_up(i1 - i0, 64), sketch_g1_w2, query_12, query_17);
-    /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_v4 query_17_14 = load_v4(query_17 + h * 272 + i);
-            store_v4(query_17 + h * 272 + i, (query_17_14 * 0.5f) * (tanh_v4((query_17_14 + (((query_17_14 *
-                query_17_14) * query_17_14) * 0.044715f)) * 0.7978846f) + 1.0f));
-        }
-    }
-    /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot1_v4(round_up(i1 - i0, 64), sketch_g1_w3, query_17, query_19);
-    /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_7_15 = load_v4(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(query_6 + d * 272 + i, ((load_v4(query_6 + d * 272 + i) * query_7_15) * sketch_g2_norm0_weight[d])
-                + sketch_g2_norm0_bias[d]);
-        }
-    }
-    /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-    dot0_v4(round_up(i1 - i0, 64), sketch_g2_w0, query_6, query_21);
-    /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_v4 query_21_16 = load_v4(query_21 + h * 272 + i);
-            store_v4(query_21 + h * 272 + i, (query_21_16 * 0.5f) * (tanh_v4((query_21_16 + (((query_21_16 *
-                query_21_16) * query_21_16) * 0.044715f)) * 0.7978846f) + 1.0f));
-        }
-    }
-    /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot1_v4(round_up(i1 - i0, 64), sketch_g2_w1, query_21, query_23);
-    /* query_24 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_24 + i, splat_v4(0.0f));
-    }
-    /* query_24 += query_23 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_24_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_24_in[u] = (vec_v4){0};
-        }
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_24_in[u] += load_v4(query_23 + r * 272 + i);
+        /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+        dot0_v4(sketch_g1_w0, query_9, query_10);
+        /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 query_10_8 = load_v4(query_10 + h * 32 + i);
+                store_v4(query_10 + h * 32 + i, (query_10_8 * 0.5f) * (tanh_v4((query_10_8 + (((query_10_8 * query_10_8)
+                    * query_10_8) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in[u]);
+        /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+        dot1_v4(sketch_g1_w1, query_10, query_12);
+        /* query_13 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_13 + i, splat_v4(0.0f));
         }
-    }
-    /* query_26 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_26 + i, splat_v4(0.0f));
-    }
-    /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_18 = load_v4(query_24 + i) * 0.03125f;
-        vec_v4 query_26_in = (vec_v4){0};
-        for (int64_t r = 0; r < 32; r++) {
-            const vec_v4 query_23_17 = load_v4(query_23 + r * 272 + i);
-            const vec_v4 query_23_new19 = query_23_17 - t_18;
-            store_v4(query_23 + r * 272 + i, query_23_new19);
-            query_26_in += query_23_new19 * query_23_new19;
+        /* query_13 += query_12 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_13_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_13_in[u] = (vec_v4){0};
+            }
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    query_13_in[u] += load_v4(query_12 + r * 32 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in[u]);
+            }
         }
-        store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
-    }
-    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
-       sketch.g2.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_20 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.03125f) + 1e-05f);
-        for (int64_t r = 0; r < 32; r++) {
-            store_v4(query_23 + r * 272 + i, ((load_v4(query_23 + r * 272 + i) * t_20) * sketch_g2_norm1_weight[r]) +
-                sketch_g2_norm1_bias[r]);
+        /* query_15 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_15 + i, splat_v4(0.0f));
         }
-    }
-    /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot2_v4(round_up(i1 - i0, 64), sketch_g2_w2, query_23, query_28);
-    /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_v4 query_28_21 = load_v4(query_28 + h * 272 + i);
-            store_v4(query_28 + h * 272 + i, (query_28_21 * 0.5f) * (tanh_v4((query_28_21 + (((query_28_21 *
-                query_28_21) * query_28_21) * 0.044715f)) * 0.7978846f) + 1.0f));
+        /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_10 = load_v4(query_13 + i) * 0.03125f;
+            vec_v4 query_15_in = (vec_v4){0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v4 query_12_9 = load_v4(query_12 + r * 32 + i);
+                const vec_v4 query_12_new11 = query_12_9 - t_10;
+                store_v4(query_12 + r * 32 + i, query_12_new11);
+                query_15_in += query_12_new11 * query_12_new11;
+            }
+            store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
         }
-    }
-    /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot1_v4(round_up(i1 - i0, 64), sketch_g2_w3, query_28, query_30);
-    /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        for (int64_t r = 0; r < 32; r++) {
-            store_v4(query_19 + r * 272 + i, tanh_v4((load_v4(query_19 + r * 272 + i) * load_v4(query_30 + r * 272 + i))
-                * 0.176776695f) * 5.656854f);
+        /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_12 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(query_12 + r * 32 + i, ((load_v4(query_12 + r * 32 + i) * t_12) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
+            }
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
+        /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+        dot2_v4(sketch_g1_w2, query_12, query_17);
+        /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 query_17_13 = load_v4(query_17 + h * 32 + i);
+                store_v4(query_17 + h * 32 + i, (query_17_13 * 0.5f) * (tanh_v4((query_17_13 + (((query_17_13 *
+                    query_17_13) * query_17_13) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+        dot1_v4(sketch_g1_w3, query_17, query_19);
+        /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 query_7_14 = load_v4(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(query_6 + d * 32 + i, ((load_v4(query_6 + d * 32 + i) * query_7_14) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
+        dot0_v4(sketch_g2_w0, query_6, query_21);
+        /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 query_21_15 = load_v4(query_21 + h * 32 + i);
+                store_v4(query_21 + h * 32 + i, (query_21_15 * 0.5f) * (tanh_v4((query_21_15 + (((query_21_15 *
+                    query_21_15) * query_21_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+        dot1_v4(sketch_g2_w1, query_21, query_23);
+        /* query_24 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_24 + i, splat_v4(0.0f));
+        }
+        /* query_24 += query_23 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_24_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_24_in[u] = (vec_v4){0};
+            }
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    query_24_in[u] += load_v4(query_23 + r * 32 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in[u]);
+            }
+        }
+        /* query_26 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_26 + i, splat_v4(0.0f));
+        }
+        /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_17 = load_v4(query_24 + i) * 0.03125f;
+            vec_v4 query_26_in = (vec_v4){0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v4 query_23_16 = load_v4(query_23 + r * 32 + i);
+                const vec_v4 query_23_new18 = query_23_16 - t_17;
+                store_v4(query_23 + r * 32 + i, query_23_new18);
+                query_26_in += query_23_new18 * query_23_new18;
+            }
+            store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
+        }
+        /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_19 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(query_23 + r * 32 + i, ((load_v4(query_23 + r * 32 + i) * t_19) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+        dot2_v4(sketch_g2_w2, query_23, query_28);
+        /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 query_28_20 = load_v4(query_28 + h * 32 + i);
+                store_v4(query_28 + h * 32 + i, (query_28_20 * 0.5f) * (tanh_v4((query_28_20 + (((query_28_20 *
+                    query_28_20) * query_28_20) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+        dot1_v4(sketch_g2_w3, query_28, query_30);
+        /* query_31 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(query_31 + r * 32 + i, tanh_v4((load_v4(query_19 + r * 32 + i) * load_v4(query_30 + r * 32 +
+                    i)) * 0.176776695f) * 5.656854f);
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -984,7 +995,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_in[u] += load_v4(k_tile + d * 144 + j);
+                    key_in[u] += load_v4(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
@@ -997,13 +1008,13 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_23 = load_v4(key + j) * 0.015625f;
+            const vec_v4 t_22 = load_v4(key + j) * 0.015625f;
             vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_22 = load_v4(k_tile + d * 144 + j);
-                const vec_v4 k_tile_new24 = k_tile_22 - t_23;
-                store_v4(k_tile + d * 144 + j, k_tile_new24);
-                key_3_in += k_tile_new24 * k_tile_new24;
+                const vec_v4 k_tile_21 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_new23 = k_tile_21 - t_22;
+                store_v4(k_tile + d * 96 + j, k_tile_new23);
+                key_3_in += k_tile_new23 * k_tile_new23;
             }
             store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
         }
@@ -1013,13 +1024,13 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
         /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_26 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
+            const vec_v4 t_25 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
             vec_v4 key_5_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_25 = load_v4(k_tile + d * 144 + j);
-                const vec_v4 k_tile_new27 = k_tile_25 * t_26;
-                store_v4(k_tile + d * 144 + j, k_tile_new27);
-                key_5_in += k_tile_new27;
+                const vec_v4 k_tile_24 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_new26 = k_tile_24 * t_25;
+                store_v4(k_tile + d * 96 + j, k_tile_new26);
+                key_5_in += k_tile_new26;
             }
             store_v4(key_5 + j, load_v4(key_5 + j) + key_5_in);
         }
@@ -1029,12 +1040,12 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
         /* key_6 = k_tile - (key_5 * 0.015625f); key_7 += key_6 * key_6 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_28 = load_v4(key_5 + j) * 0.015625f;
+            const vec_v4 t_27 = load_v4(key_5 + j) * 0.015625f;
             vec_v4 key_7_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 key_6_new29 = load_v4(k_tile + d * 144 + j) - t_28;
-                store_v4(key_6 + d * 144 + j, key_6_new29);
-                key_7_in += key_6_new29 * key_6_new29;
+                const vec_v4 key_6_new28 = load_v4(k_tile + d * 96 + j) - t_27;
+                store_v4(key_6 + d * 96 + j, key_6_new28);
+                key_7_in += key_6_new28 * key_6_new28;
             }
             store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
         }
@@ -1044,9 +1055,9 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
         /* key_9 = ((key_6 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_7_30 = load_v4(key_7 + j);
+            const vec_v4 key_7_29 = load_v4(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_9 + d * 144 + j, ((load_v4(key_6 + d * 144 + j) * key_7_30) * sketch_g1_norm0_weight[d]) +
+                store_v4(key_9 + d * 96 + j, ((load_v4(key_6 + d * 96 + j) * key_7_29) * sketch_g1_norm0_weight[d]) +
                     sketch_g1_norm0_bias[d]);
             }
         }
@@ -1056,9 +1067,9 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_10_31 = load_v4(key_10 + h * 144 + j);
-                store_v4(key_10 + h * 144 + j, (key_10_31 * 0.5f) * (tanh_v4((key_10_31 + (((key_10_31 * key_10_31) *
-                    key_10_31) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v4 key_10_30 = load_v4(key_10 + h * 96 + j);
+                store_v4(key_10 + h * 96 + j, (key_10_30 * 0.5f) * (tanh_v4((key_10_30 + (((key_10_30 * key_10_30) *
+                    key_10_30) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
@@ -1075,7 +1086,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_13_in[u] += load_v4(key_12 + r * 144 + j);
+                    key_13_in[u] += load_v4(key_12 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
@@ -1088,22 +1099,22 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
         /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_33 = load_v4(key_13 + j) * 0.03125f;
+            const vec_v4 t_32 = load_v4(key_13 + j) * 0.03125f;
             vec_v4 key_15_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v4 key_12_32 = load_v4(key_12 + r * 144 + j);
-                const vec_v4 key_12_new34 = key_12_32 - t_33;
-                store_v4(key_12 + r * 144 + j, key_12_new34);
-                key_15_in += key_12_new34 * key_12_new34;
+                const vec_v4 key_12_31 = load_v4(key_12 + r * 96 + j);
+                const vec_v4 key_12_new33 = key_12_31 - t_32;
+                store_v4(key_12 + r * 96 + j, key_12_new33);
+                key_15_in += key_12_new33 * key_12_new33;
             }
             store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
         }
         /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_35 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.03125f) + 1e-05f);
+            const vec_v4 t_34 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_12 + r * 144 + j, ((load_v4(key_12 + r * 144 + j) * t_35) * sketch_g1_norm1_weight[r]) +
+                store_v4(key_12 + r * 96 + j, ((load_v4(key_12 + r * 96 + j) * t_34) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -1113,18 +1124,18 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_17_36 = load_v4(key_17 + h * 144 + j);
-                store_v4(key_17 + h * 144 + j, (key_17_36 * 0.5f) * (tanh_v4((key_17_36 + (((key_17_36 * key_17_36) *
-                    key_17_36) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v4 key_17_35 = load_v4(key_17 + h * 96 + j);
+                store_v4(key_17 + h * 96 + j, (key_17_35 * 0.5f) * (tanh_v4((key_17_35 + (((key_17_35 * key_17_35) *
+                    key_17_35) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
         dot4_v4(round_up(j1 - j0, 48), sketch_g1_w3, key_17, key_19);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_7_37 = load_v4(key_7 + j);
+            const vec_v4 key_7_36 = load_v4(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_6 + d * 144 + j, ((load_v4(key_6 + d * 144 + j) * key_7_37) * sketch_g2_norm0_weight[d]) +
+                store_v4(key_6 + d * 96 + j, ((load_v4(key_6 + d * 96 + j) * key_7_36) * sketch_g2_norm0_weight[d]) +
                     sketch_g2_norm0_bias[d]);
             }
         }
@@ -1134,9 +1145,9 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_21_38 = load_v4(key_21 + h * 144 + j);
-                store_v4(key_21 + h * 144 + j, (key_21_38 * 0.5f) * (tanh_v4((key_21_38 + (((key_21_38 * key_21_38) *
-                    key_21_38) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v4 key_21_37 = load_v4(key_21 + h * 96 + j);
+                store_v4(key_21 + h * 96 + j, (key_21_37 * 0.5f) * (tanh_v4((key_21_37 + (((key_21_37 * key_21_37) *
+                    key_21_37) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
@@ -1153,7 +1164,7 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_24_in[u] += load_v4(key_23 + r * 144 + j);
+                    key_24_in[u] += load_v4(key_23 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
@@ -1166,22 +1177,22 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         }
         /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_40 = load_v4(key_24 + j) * 0.03125f;
+            const vec_v4 t_39 = load_v4(key_24 + j) * 0.03125f;
             vec_v4 key_26_in = (vec_v4){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v4 key_23_39 = load_v4(key_23 + r * 144 + j);
-                const vec_v4 key_23_new41 = key_23_39 - t_40;
-                store_v4(key_23 + r * 144 + j, key_23_new41);
-                key_26_in += key_23_new41 * key_23_new41;
+                const vec_v4 key_23_38 = load_v4(key_23 + r * 96 + j);
+                const vec_v4 key_23_new40 = key_23_38 - t_39;
+                store_v4(key_23 + r * 96 + j, key_23_new40);
+                key_26_in += key_23_new40 * key_23_new40;
             }
             store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
         }
         /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_42 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.03125f) + 1e-05f);
+            const vec_v4 t_41 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_23 + r * 144 + j, ((load_v4(key_23 + r * 144 + j) * t_42) * sketch_g2_norm1_weight[r]) +
+                store_v4(key_23 + r * 96 + j, ((load_v4(key_23 + r * 96 + j) * t_41) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -1191,9 +1202,9 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v4 key_28_43 = load_v4(key_28 + h * 144 + j);
-                store_v4(key_28 + h * 144 + j, (key_28_43 * 0.5f) * (tanh_v4((key_28_43 + (((key_28_43 * key_28_43) *
-                    key_28_43) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v4 key_28_42 = load_v4(key_28 + h * 96 + j);
+                store_v4(key_28 + h * 96 + j, (key_28_42 * 0.5f) * (tanh_v4((key_28_42 + (((key_28_42 * key_28_42) *
+                    key_28_42) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
@@ -1201,81 +1212,98 @@ TARGET_v4 static void polysketch_learned_r32_local_rows_v4(const struct call *ca
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v4(key_19 + r * 144 + j, tanh_v4((load_v4(key_19 + r * 144 + j) * load_v4(key_30 + r * 144 + j)) *
+                store_v4(key_19 + r * 96 + j, tanh_v4((load_v4(key_19 + r * 96 + j) * load_v4(key_30 + r * 96 + j)) *
                     0.176776695f) * 5.656854f);
             }
         }
-        /* score[j][i] = sum over r of key_19 * query_19 */
-        dot6_v4(round_up(i1 - i0, 64), j1 - j0, key_19, query_19, score);
-        /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot7_v4(round_up(i1 - i0, 64), j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
-           256)) / 256), (score_2 * score_ ... */
-        const int64_t t_44 = n_k - n_q;
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_45 = (i0 + i + lane_v4) + t_44;
-            const ints_v4 r46 = t_45 % 256;
-            const ints_v4 t_47 = (t_45 - (r46 + (((r46 != 0) & ((r46 < 0) != (256 < 0))) & 256))) / 256;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_2_48 = load_v4(score_2 + j * 272 + i);
-                const vec_v4 t_49 = score_2_48 * score_2_48;
-                const vec_v4 score_50 = load_v4(score + j * 272 + i);
-                store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector(t_47 == (((j0 + j) - floor_mod(j0 + j,
-                    256)) / 256), mask_v4), t_49 * t_49, score_50 * score_50));
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_51 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query_4 = all_query_4 + (i0 - i_block) / 32 * 2048;
+            float *const query_31 = all_query_31 + (i0 - i_block) / 32 * 1024;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key_19 * query_31 */
+            dot6_v4(j1 - j0, key_19, query_31, score);
+            /* score_2[j][i] = sum over d of k_tile * query_4 */
+            dot7_v4(j1 - j0, k_tile, query_4, score_2);
+            /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+               256)) / 256), (score_2 * score_ ... */
+            const int64_t t_43 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_52 = (i0 + i + lane_v4) + t_51;
+                const ints_v4 t_44 = (i0 + i + lane_v4) + t_43;
+                const ints_v4 r45 = t_44 % 256;
+                const ints_v4 t_46 = (t_44 - (r45 + (((r45 != 0) & ((r45 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_52, mask_v4),
-                        load_v4(score + j * 272 + i), splat_v4(0.0f)));
+                    const vec_v4 score_2_47 = load_v4(score_2 + j * 32 + i);
+                    const vec_v4 t_48 = score_2_47 * score_2_47;
+                    const vec_v4 score_49 = load_v4(score + j * 32 + i);
+                    store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(t_46 == (((j0 + j) - floor_mod(j0 + j,
+                        256)) / 256), mask_v4), t_48 * t_48, score_49 * score_49));
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_sum_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_sum_in[u] = (vec_v4){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot8_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[16];
-                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_53 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_50 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_53), mask_v4);
+                    const ints_v4 t_51 = (i0 + i + lane_v4) + t_50;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_51, mask_v4),
+                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                    }
                 }
-                add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot9_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_54 = load_v4(row_sum + i) + 1.0f;
-        const mask_v4 t_55 = t_54 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_55, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_54));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_sum_in[u] = (vec_v4){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        row_sum_in[u] += load_v4(score + j * 32 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot8_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 seen[2];
+                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_52 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_52), mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                }
+            } else
+                dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_53 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_54 = t_53 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_54, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_53));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -3212,7 +3240,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -3229,7 +3257,7 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 8];
+    float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
@@ -3246,47 +3274,47 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, 256, 4, 64, 32, a, 1, 256, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, 32, 2, 256, 32, a, 1, 32, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, 256, 4, 32, 32, a, 1, 256, b, 16, c, 16, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 96, c, 96, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot4_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 96, c, 96, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot6_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 32, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot7_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot9_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
 TARGET_v3 APART void dot10_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
@@ -3322,19 +3350,31 @@ TARGET_v3 APART void dot17_v3(int64_t lanes, int64_t steps, const float *a, int6
 {
     dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot18_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot18_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot19_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot20_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot21_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot19_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot22_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot20_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot23_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot21_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot24_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -3372,309 +3412,320 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_6 = (float *)(void *)(work + 1024); /* [d: 64, i: 256 of 272] */
-    float *const query_7 = (float *)(void *)(work + 70656); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 71680); /* [d: 64, i: 256 of 272] */
-    float *const query_10 = (float *)(void *)(work + 141312); /* [h: 256, i: 256 of 272] */
-    float *const query_12 = (float *)(void *)(work + 71680); /* [r: 32, i: 256 of 272] */
-    float *const query_13 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_15 = (float *)(void *)(work + 106496); /* [i: 256] */
-    float *const query_17 = (float *)(void *)(work + 106496); /* [h: 256, i: 256 of 272] */
-    float *const query_19 = (float *)(void *)(work + 71680); /* [r: 32, i: 256 of 272] */
-    float *const query_21 = (float *)(void *)(work + 106496); /* [h: 256, i: 256 of 272] */
-    float *const query_23 = (float *)(void *)(work + 0); /* [r: 32, i: 256 of 272] */
-    float *const query_24 = (float *)(void *)(work + 34816); /* [i: 256] */
-    float *const query_26 = (float *)(void *)(work + 35840); /* [i: 256] */
-    float *const query_28 = (float *)(void *)(work + 106496); /* [h: 256, i: 256 of 272] */
-    float *const query_30 = (float *)(void *)(work + 0); /* [r: 32, i: 256 of 272] */
-    float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_6 = (float *)(void *)(work + 576); /* [d: 64, j: 144] */
-    float *const key_7 = (float *)(void *)(work + 37440); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 106496); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 143360); /* [h: 256, j: 144] */
-    float *const key_12 = (float *)(void *)(work + 38016); /* [r: 32, j: 144] */
-    float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_15 = (float *)(void *)(work + 56448); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 106496); /* [h: 256, j: 144] */
-    float *const key_19 = (float *)(void *)(work + 38016); /* [r: 32, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 106496); /* [h: 256, j: 144] */
-    float *const key_23 = (float *)(void *)(work + 0); /* [r: 32, j: 144] */
-    float *const key_24 = (float *)(void *)(work + 18432); /* [j: 144] */
-    float *const key_26 = (float *)(void *)(work + 19008); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 106496); /* [h: 256, j: 144] */
-    float *const key_30 = (float *)(void *)(work + 0); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 106496); /* [j: 144, i: 256 of 272] */
-    float *const score_2 = (float *)(void *)(work + 263168); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 57024); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 58048); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 419840); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 489472); /* [e: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_3 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const all_query_4 = (float *)(void *)(work + 768); /* [d: 64, i: 16, 16 times] */
+    float *const query_5 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_6 = (float *)(void *)(work + 66304); /* [d: 64, i: 16] */
+    float *const query_7 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_9 = (float *)(void *)(work + 70400); /* [d: 64, i: 16] */
+    float *const query_10 = (float *)(void *)(work + 74496); /* [h: 256, i: 16] */
+    float *const query_12 = (float *)(void *)(work + 70400); /* [r: 32, i: 16] */
+    float *const query_13 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_15 = (float *)(void *)(work + 128); /* [i: 16] */
+    float *const query_17 = (float *)(void *)(work + 72448); /* [h: 256, i: 16] */
+    float *const query_19 = (float *)(void *)(work + 70400); /* [r: 32, i: 16] */
+    float *const query_21 = (float *)(void *)(work + 72448); /* [h: 256, i: 16] */
+    float *const query_23 = (float *)(void *)(work + 66304); /* [r: 32, i: 16] */
+    float *const query_24 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_26 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_28 = (float *)(void *)(work + 72448); /* [h: 256, i: 16] */
+    float *const query_30 = (float *)(void *)(work + 66304); /* [r: 32, i: 16] */
+    float *const all_query_31 = (float *)(void *)(work + 90880); /* [r: 32, i: 16, 16 times] */
+    float *const key_5 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_6 = (float *)(void *)(work + 66304); /* [d: 64, j: 96] */
+    float *const key_7 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 123648); /* [d: 64, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 148224); /* [h: 256, j: 96] */
+    float *const key_12 = (float *)(void *)(work + 123648); /* [r: 32, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_15 = (float *)(void *)(work + 135936); /* [j: 96] */
+    float *const key_17 = (float *)(void *)(work + 135936); /* [h: 256, j: 96] */
+    float *const key_19 = (float *)(void *)(work + 123648); /* [r: 32, j: 96] */
+    float *const key_21 = (float *)(void *)(work + 135936); /* [h: 256, j: 96] */
+    float *const key_23 = (float *)(void *)(work + 66304); /* [r: 32, j: 96] */
+    float *const key_24 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_26 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_28 = (float *)(void *)(work + 135936); /* [h: 256, j: 96] */
+    float *const key_30 = (float *)(void *)(work + 66304); /* [r: 32, j: 96] */
+    float *const score = (float *)(void *)(work + 66304); /* [j: 96, i: 16] */
+    float *const score_2 = (float *)(void *)(work + 72448); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 246528); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 247552); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 248576); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 314112); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 559104); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 628736); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query + i, splat_v3(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_in[u] = (vec_v3){0};
+    float *const q_tile = (float *)(void *)(work + 66304); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 379648); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+        float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 512;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query + i, splat_v3(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_in[u] += load_v3(q_tile + d * 272 + i);
+                query_in[u] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_in[u] += load_v3(q_tile + d * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query + i, load_v3(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query + i, load_v3(query + i) + query_in[u]);
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_3 + i, splat_v3(0.0f));
         }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_3 + i, splat_v3(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
-        vec_v3 query_3_in = (vec_v3){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
-            const vec_v3 q_tile_new2 = q_tile_0 - t_1;
-            store_v3(q_tile + d * 272 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
+            vec_v3 query_3_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
+                const vec_v3 q_tile_new2 = q_tile_0 - t_1;
+                store_v3(q_tile + d * 16 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
         }
-        store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
-    }
-    /* query_5 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_5 + i, splat_v3(0.0f));
-    }
-    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
-        vec_v3 query_5_in = (vec_v3){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_3 = load_v3(q_tile + d * 272 + i);
-            const vec_v3 q_tile_new5 = q_tile_3 * t_4;
-            store_v3(q_tile + d * 272 + i, q_tile_new5);
-            query_5_in += q_tile_new5;
+        /* query_5 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_5 + i, splat_v3(0.0f));
         }
-        store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
-    }
-    /* query_7 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_7 + i, splat_v3(0.0f));
-    }
-    /* query_6 = q_tile - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_6 = load_v3(query_5 + i) * 0.015625f;
-        vec_v3 query_7_in = (vec_v3){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_6_new7 = load_v3(q_tile + d * 272 + i) - t_6;
-            store_v3(query_6 + d * 272 + i, query_6_new7);
-            query_7_in += query_6_new7 * query_6_new7;
+        /* query_4 = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += query_4 */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+            vec_v3 query_5_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 query_4_new4 = load_v3(q_tile + d * 16 + i) * t_3;
+                store_v3(query_4 + d * 16 + i, query_4_new4);
+                query_5_in += query_4_new4;
+            }
+            store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
         }
-        store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
-    }
-    /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_7 + i, 1.0f / sqrt_v3((load_v3(query_7 + i) * 0.015625f) + 1e-05f));
-    }
-    /* query_9 = ((query_6 * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_7_8 = load_v3(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(query_9 + d * 272 + i, ((load_v3(query_6 + d * 272 + i) * query_7_8) * sketch_g1_norm0_weight[d]) +
-                sketch_g1_norm0_bias[d]);
+        /* query_7 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_7 + i, splat_v3(0.0f));
         }
-    }
-    /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_v3(round_up(i1 - i0, 16), sketch_g1_w0, query_9, query_10);
-    /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_v3 query_10_9 = load_v3(query_10 + h * 272 + i);
-            store_v3(query_10 + h * 272 + i, (query_10_9 * 0.5f) * (tanh_v3((query_10_9 + (((query_10_9 * query_10_9) *
-                query_10_9) * 0.044715f)) * 0.7978846f) + 1.0f));
+        /* query_6 = query_4 - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_5 = load_v3(query_5 + i) * 0.015625f;
+            vec_v3 query_7_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 query_6_new6 = load_v3(query_4 + d * 16 + i) - t_5;
+                store_v3(query_6 + d * 16 + i, query_6_new6);
+                query_7_in += query_6_new6 * query_6_new6;
+            }
+            store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
         }
-    }
-    /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot1_v3(round_up(i1 - i0, 16), sketch_g1_w1, query_10, query_12);
-    /* query_13 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_13 + i, splat_v3(0.0f));
-    }
-    /* query_13 += query_12 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_13_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_13_in[u] = (vec_v3){0};
+        /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_7 + i, 1.0f / sqrt_v3((load_v3(query_7 + i) * 0.015625f) + 1e-05f));
         }
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_13_in[u] += load_v3(query_12 + r * 272 + i);
+        /* query_9 = ((query_6 * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 query_7_7 = load_v3(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(query_9 + d * 16 + i, ((load_v3(query_6 + d * 16 + i) * query_7_7) * sketch_g1_norm0_weight[d])
+                    + sketch_g1_norm0_bias[d]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in[u]);
-        }
-    }
-    /* query_15 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_15 + i, splat_v3(0.0f));
-    }
-    /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_11 = load_v3(query_13 + i) * 0.03125f;
-        vec_v3 query_15_in = (vec_v3){0};
-        for (int64_t r = 0; r < 32; r++) {
-            const vec_v3 query_12_10 = load_v3(query_12 + r * 272 + i);
-            const vec_v3 query_12_new12 = query_12_10 - t_11;
-            store_v3(query_12 + r * 272 + i, query_12_new12);
-            query_15_in += query_12_new12 * query_12_new12;
-        }
-        store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
-    }
-    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
-       sketch.g1.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_13 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.03125f) + 1e-05f);
-        for (int64_t r = 0; r < 32; r++) {
-            store_v3(query_12 + r * 272 + i, ((load_v3(query_12 + r * 272 + i) * t_13) * sketch_g1_norm1_weight[r]) +
-                sketch_g1_norm1_bias[r]);
-        }
-    }
-    /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot2_v3(round_up(i1 - i0, 16), sketch_g1_w2, query_12, query_17);
-    /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_v3 query_17_14 = load_v3(query_17 + h * 272 + i);
-            store_v3(query_17 + h * 272 + i, (query_17_14 * 0.5f) * (tanh_v3((query_17_14 + (((query_17_14 *
-                query_17_14) * query_17_14) * 0.044715f)) * 0.7978846f) + 1.0f));
-        }
-    }
-    /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot1_v3(round_up(i1 - i0, 16), sketch_g1_w3, query_17, query_19);
-    /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_7_15 = load_v3(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(query_6 + d * 272 + i, ((load_v3(query_6 + d * 272 + i) * query_7_15) * sketch_g2_norm0_weight[d])
-                + sketch_g2_norm0_bias[d]);
-        }
-    }
-    /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-    dot0_v3(round_up(i1 - i0, 16), sketch_g2_w0, query_6, query_21);
-    /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_v3 query_21_16 = load_v3(query_21 + h * 272 + i);
-            store_v3(query_21 + h * 272 + i, (query_21_16 * 0.5f) * (tanh_v3((query_21_16 + (((query_21_16 *
-                query_21_16) * query_21_16) * 0.044715f)) * 0.7978846f) + 1.0f));
-        }
-    }
-    /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot1_v3(round_up(i1 - i0, 16), sketch_g2_w1, query_21, query_23);
-    /* query_24 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_24 + i, splat_v3(0.0f));
-    }
-    /* query_24 += query_23 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_24_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_24_in[u] = (vec_v3){0};
-        }
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_24_in[u] += load_v3(query_23 + r * 272 + i);
+        /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+        dot0_v3(sketch_g1_w0, query_9, query_10);
+        /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 query_10_8 = load_v3(query_10 + h * 16 + i);
+                store_v3(query_10 + h * 16 + i, (query_10_8 * 0.5f) * (tanh_v3((query_10_8 + (((query_10_8 * query_10_8)
+                    * query_10_8) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in[u]);
+        /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+        dot1_v3(sketch_g1_w1, query_10, query_12);
+        /* query_13 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_13 + i, splat_v3(0.0f));
         }
-    }
-    /* query_26 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_26 + i, splat_v3(0.0f));
-    }
-    /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_18 = load_v3(query_24 + i) * 0.03125f;
-        vec_v3 query_26_in = (vec_v3){0};
-        for (int64_t r = 0; r < 32; r++) {
-            const vec_v3 query_23_17 = load_v3(query_23 + r * 272 + i);
-            const vec_v3 query_23_new19 = query_23_17 - t_18;
-            store_v3(query_23 + r * 272 + i, query_23_new19);
-            query_26_in += query_23_new19 * query_23_new19;
-        }
-        store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
-    }
-    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
-       sketch.g2.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_20 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.03125f) + 1e-05f);
-        for (int64_t r = 0; r < 32; r++) {
-            store_v3(query_23 + r * 272 + i, ((load_v3(query_23 + r * 272 + i) * t_20) * sketch_g2_norm1_weight[r]) +
-                sketch_g2_norm1_bias[r]);
-        }
-    }
-    /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot2_v3(round_up(i1 - i0, 16), sketch_g2_w2, query_23, query_28);
-    /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_v3 query_28_21 = load_v3(query_28 + h * 272 + i);
-            store_v3(query_28 + h * 272 + i, (query_28_21 * 0.5f) * (tanh_v3((query_28_21 + (((query_28_21 *
-                query_28_21) * query_28_21) * 0.044715f)) * 0.7978846f) + 1.0f));
-        }
-    }
-    /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot1_v3(round_up(i1 - i0, 16), sketch_g2_w3, query_28, query_30);
-    /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        for (int64_t r = 0; r < 32; r++) {
-            store_v3(query_19 + r * 272 + i, tanh_v3((load_v3(query_19 + r * 272 + i) * load_v3(query_30 + r * 272 + i))
-                * 0.176776695f) * 5.656854f);
-        }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
+        /* query_13 += query_12 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_13_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
+                query_13_in[u] = (vec_v3){0};
+            }
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_13_in[u] += load_v3(query_12 + r * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in[u]);
+            }
+        }
+        /* query_15 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_15 + i, splat_v3(0.0f));
+        }
+        /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_10 = load_v3(query_13 + i) * 0.03125f;
+            vec_v3 query_15_in = (vec_v3){0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v3 query_12_9 = load_v3(query_12 + r * 16 + i);
+                const vec_v3 query_12_new11 = query_12_9 - t_10;
+                store_v3(query_12 + r * 16 + i, query_12_new11);
+                query_15_in += query_12_new11 * query_12_new11;
+            }
+            store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
+        }
+        /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_12 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(query_12 + r * 16 + i, ((load_v3(query_12 + r * 16 + i) * t_12) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+        dot2_v3(sketch_g1_w2, query_12, query_17);
+        /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 query_17_13 = load_v3(query_17 + h * 16 + i);
+                store_v3(query_17 + h * 16 + i, (query_17_13 * 0.5f) * (tanh_v3((query_17_13 + (((query_17_13 *
+                    query_17_13) * query_17_13) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+        dot1_v3(sketch_g1_w3, query_17, query_19);
+        /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 query_7_14 = load_v3(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(query_6 + d * 16 + i, ((load_v3(query_6 + d * 16 + i) * query_7_14) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
+        dot0_v3(sketch_g2_w0, query_6, query_21);
+        /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 query_21_15 = load_v3(query_21 + h * 16 + i);
+                store_v3(query_21 + h * 16 + i, (query_21_15 * 0.5f) * (tanh_v3((query_21_15 + (((query_21_15 *
+                    query_21_15) * query_21_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+        dot1_v3(sketch_g2_w1, query_21, query_23);
+        /* query_24 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_24 + i, splat_v3(0.0f));
+        }
+        /* query_24 += query_23 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_24_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                query_24_in[u] = (vec_v3){0};
+            }
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_24_in[u] += load_v3(query_23 + r * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in[u]);
+            }
+        }
+        /* query_26 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_26 + i, splat_v3(0.0f));
+        }
+        /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_17 = load_v3(query_24 + i) * 0.03125f;
+            vec_v3 query_26_in = (vec_v3){0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v3 query_23_16 = load_v3(query_23 + r * 16 + i);
+                const vec_v3 query_23_new18 = query_23_16 - t_17;
+                store_v3(query_23 + r * 16 + i, query_23_new18);
+                query_26_in += query_23_new18 * query_23_new18;
+            }
+            store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
+        }
+        /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_19 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(query_23 + r * 16 + i, ((load_v3(query_23 + r * 16 + i) * t_19) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+        dot2_v3(sketch_g2_w2, query_23, query_28);
+        /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 query_28_20 = load_v3(query_28 + h * 16 + i);
+                store_v3(query_28 + h * 16 + i, (query_28_20 * 0.5f) * (tanh_v3((query_28_20 + (((query_28_20 *
+                    query_28_20) * query_28_20) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+        dot1_v3(sketch_g2_w3, query_28, query_30);
+        /* query_31 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(query_31 + r * 16 + i, tanh_v3((load_v3(query_19 + r * 16 + i) * load_v3(query_30 + r * 16 +
+                    i)) * 0.176776695f) * 5.656854f);
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -3687,7 +3738,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_in[u] += load_v3(k_tile + d * 144 + j);
+                    key_in[u] += load_v3(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -3700,13 +3751,13 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_23 = load_v3(key + j) * 0.015625f;
+            const vec_v3 t_22 = load_v3(key + j) * 0.015625f;
             vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_22 = load_v3(k_tile + d * 144 + j);
-                const vec_v3 k_tile_new24 = k_tile_22 - t_23;
-                store_v3(k_tile + d * 144 + j, k_tile_new24);
-                key_3_in += k_tile_new24 * k_tile_new24;
+                const vec_v3 k_tile_21 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_new23 = k_tile_21 - t_22;
+                store_v3(k_tile + d * 96 + j, k_tile_new23);
+                key_3_in += k_tile_new23 * k_tile_new23;
             }
             store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
         }
@@ -3716,13 +3767,13 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
         /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_26 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
+            const vec_v3 t_25 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
             vec_v3 key_5_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_25 = load_v3(k_tile + d * 144 + j);
-                const vec_v3 k_tile_new27 = k_tile_25 * t_26;
-                store_v3(k_tile + d * 144 + j, k_tile_new27);
-                key_5_in += k_tile_new27;
+                const vec_v3 k_tile_24 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_new26 = k_tile_24 * t_25;
+                store_v3(k_tile + d * 96 + j, k_tile_new26);
+                key_5_in += k_tile_new26;
             }
             store_v3(key_5 + j, load_v3(key_5 + j) + key_5_in);
         }
@@ -3732,12 +3783,12 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
         /* key_6 = k_tile - (key_5 * 0.015625f); key_7 += key_6 * key_6 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_28 = load_v3(key_5 + j) * 0.015625f;
+            const vec_v3 t_27 = load_v3(key_5 + j) * 0.015625f;
             vec_v3 key_7_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 key_6_new29 = load_v3(k_tile + d * 144 + j) - t_28;
-                store_v3(key_6 + d * 144 + j, key_6_new29);
-                key_7_in += key_6_new29 * key_6_new29;
+                const vec_v3 key_6_new28 = load_v3(k_tile + d * 96 + j) - t_27;
+                store_v3(key_6 + d * 96 + j, key_6_new28);
+                key_7_in += key_6_new28 * key_6_new28;
             }
             store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
         }
@@ -3747,9 +3798,9 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
         /* key_9 = ((key_6 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_7_30 = load_v3(key_7 + j);
+            const vec_v3 key_7_29 = load_v3(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_9 + d * 144 + j, ((load_v3(key_6 + d * 144 + j) * key_7_30) * sketch_g1_norm0_weight[d]) +
+                store_v3(key_9 + d * 96 + j, ((load_v3(key_6 + d * 96 + j) * key_7_29) * sketch_g1_norm0_weight[d]) +
                     sketch_g1_norm0_bias[d]);
             }
         }
@@ -3759,9 +3810,9 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_10_31 = load_v3(key_10 + h * 144 + j);
-                store_v3(key_10 + h * 144 + j, (key_10_31 * 0.5f) * (tanh_v3((key_10_31 + (((key_10_31 * key_10_31) *
-                    key_10_31) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v3 key_10_30 = load_v3(key_10 + h * 96 + j);
+                store_v3(key_10 + h * 96 + j, (key_10_30 * 0.5f) * (tanh_v3((key_10_30 + (((key_10_30 * key_10_30) *
+                    key_10_30) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
@@ -3778,7 +3829,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_13_in[u] += load_v3(key_12 + r * 144 + j);
+                    key_13_in[u] += load_v3(key_12 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -3791,22 +3842,22 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
         /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_33 = load_v3(key_13 + j) * 0.03125f;
+            const vec_v3 t_32 = load_v3(key_13 + j) * 0.03125f;
             vec_v3 key_15_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v3 key_12_32 = load_v3(key_12 + r * 144 + j);
-                const vec_v3 key_12_new34 = key_12_32 - t_33;
-                store_v3(key_12 + r * 144 + j, key_12_new34);
-                key_15_in += key_12_new34 * key_12_new34;
+                const vec_v3 key_12_31 = load_v3(key_12 + r * 96 + j);
+                const vec_v3 key_12_new33 = key_12_31 - t_32;
+                store_v3(key_12 + r * 96 + j, key_12_new33);
+                key_15_in += key_12_new33 * key_12_new33;
             }
             store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
         }
         /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_35 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.03125f) + 1e-05f);
+            const vec_v3 t_34 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_12 + r * 144 + j, ((load_v3(key_12 + r * 144 + j) * t_35) * sketch_g1_norm1_weight[r]) +
+                store_v3(key_12 + r * 96 + j, ((load_v3(key_12 + r * 96 + j) * t_34) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -3816,18 +3867,18 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_17_36 = load_v3(key_17 + h * 144 + j);
-                store_v3(key_17 + h * 144 + j, (key_17_36 * 0.5f) * (tanh_v3((key_17_36 + (((key_17_36 * key_17_36) *
-                    key_17_36) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v3 key_17_35 = load_v3(key_17 + h * 96 + j);
+                store_v3(key_17 + h * 96 + j, (key_17_35 * 0.5f) * (tanh_v3((key_17_35 + (((key_17_35 * key_17_35) *
+                    key_17_35) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
         dot4_v3(round_up(j1 - j0, 16), sketch_g1_w3, key_17, key_19);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_7_37 = load_v3(key_7 + j);
+            const vec_v3 key_7_36 = load_v3(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_6 + d * 144 + j, ((load_v3(key_6 + d * 144 + j) * key_7_37) * sketch_g2_norm0_weight[d]) +
+                store_v3(key_6 + d * 96 + j, ((load_v3(key_6 + d * 96 + j) * key_7_36) * sketch_g2_norm0_weight[d]) +
                     sketch_g2_norm0_bias[d]);
             }
         }
@@ -3837,9 +3888,9 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_21_38 = load_v3(key_21 + h * 144 + j);
-                store_v3(key_21 + h * 144 + j, (key_21_38 * 0.5f) * (tanh_v3((key_21_38 + (((key_21_38 * key_21_38) *
-                    key_21_38) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v3 key_21_37 = load_v3(key_21 + h * 96 + j);
+                store_v3(key_21 + h * 96 + j, (key_21_37 * 0.5f) * (tanh_v3((key_21_37 + (((key_21_37 * key_21_37) *
+                    key_21_37) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
@@ -3856,7 +3907,7 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_24_in[u] += load_v3(key_23 + r * 144 + j);
+                    key_24_in[u] += load_v3(key_23 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -3869,22 +3920,22 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         }
         /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_40 = load_v3(key_24 + j) * 0.03125f;
+            const vec_v3 t_39 = load_v3(key_24 + j) * 0.03125f;
             vec_v3 key_26_in = (vec_v3){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_v3 key_23_39 = load_v3(key_23 + r * 144 + j);
-                const vec_v3 key_23_new41 = key_23_39 - t_40;
-                store_v3(key_23 + r * 144 + j, key_23_new41);
-                key_26_in += key_23_new41 * key_23_new41;
+                const vec_v3 key_23_38 = load_v3(key_23 + r * 96 + j);
+                const vec_v3 key_23_new40 = key_23_38 - t_39;
+                store_v3(key_23 + r * 96 + j, key_23_new40);
+                key_26_in += key_23_new40 * key_23_new40;
             }
             store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
         }
         /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_42 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.03125f) + 1e-05f);
+            const vec_v3 t_41 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_23 + r * 144 + j, ((load_v3(key_23 + r * 144 + j) * t_42) * sketch_g2_norm1_weight[r]) +
+                store_v3(key_23 + r * 96 + j, ((load_v3(key_23 + r * 96 + j) * t_41) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -3894,9 +3945,9 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_v3 key_28_43 = load_v3(key_28 + h * 144 + j);
-                store_v3(key_28 + h * 144 + j, (key_28_43 * 0.5f) * (tanh_v3((key_28_43 + (((key_28_43 * key_28_43) *
-                    key_28_43) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_v3 key_28_42 = load_v3(key_28 + h * 96 + j);
+                store_v3(key_28 + h * 96 + j, (key_28_42 * 0.5f) * (tanh_v3((key_28_42 + (((key_28_42 * key_28_42) *
+                    key_28_42) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
@@ -3904,81 +3955,98 @@ TARGET_v3 static void polysketch_learned_r32_local_rows_v3(const struct call *ca
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
-                store_v3(key_19 + r * 144 + j, tanh_v3((load_v3(key_19 + r * 144 + j) * load_v3(key_30 + r * 144 + j)) *
+                store_v3(key_19 + r * 96 + j, tanh_v3((load_v3(key_19 + r * 96 + j) * load_v3(key_30 + r * 96 + j)) *
                     0.176776695f) * 5.656854f);
             }
         }
-        /* score[j][i] = sum over r of key_19 * query_19 */
-        dot6_v3(round_up(i1 - i0, 16), j1 - j0, key_19, query_19, score);
-        /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot7_v3(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
-           256)) / 256), (score_2 * score_ ... */
-        const int64_t t_44 = n_k - n_q;
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_45 = (i0 + i + lane_v3) + t_44;
-            const ints_v3 r46 = t_45 % 256;
-            const ints_v3 t_47 = (t_45 - (r46 + (((r46 != 0) & ((r46 < 0) != (256 < 0))) & 256))) / 256;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_2_48 = load_v3(score_2 + j * 272 + i);
-                const vec_v3 t_49 = score_2_48 * score_2_48;
-                const vec_v3 score_50 = load_v3(score + j * 272 + i);
-                store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector(t_47 == (((j0 + j) - floor_mod(j0 + j,
-                    256)) / 256), mask_v3), t_49 * t_49, score_50 * score_50));
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_51 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+            float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 512;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key_19 * query_31 */
+            dot6_v3(j1 - j0, key_19, query_31, score);
+            /* score_2[j][i] = sum over d of k_tile * query_4 */
+            dot7_v3(j1 - j0, k_tile, query_4, score_2);
+            /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+               256)) / 256), (score_2 * score_ ... */
+            const int64_t t_43 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_52 = (i0 + i + lane_v3) + t_51;
+                const ints_v3 t_44 = (i0 + i + lane_v3) + t_43;
+                const ints_v3 r45 = t_44 % 256;
+                const ints_v3 t_46 = (t_44 - (r45 + (((r45 != 0) & ((r45 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_52, mask_v3),
-                        load_v3(score + j * 272 + i), splat_v3(0.0f)));
+                    const vec_v3 score_2_47 = load_v3(score_2 + j * 16 + i);
+                    const vec_v3 t_48 = score_2_47 * score_2_47;
+                    const vec_v3 score_49 = load_v3(score + j * 16 + i);
+                    store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(t_46 == (((j0 + j) - floor_mod(j0 + j,
+                        256)) / 256), mask_v3), t_48 * t_48, score_49 * score_49));
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_sum_in[u] = (vec_v3){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot8_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[32];
-                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_53 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_50 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_53), mask_v3);
+                    const ints_v3 t_51 = (i0 + i + lane_v3) + t_50;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_51, mask_v3),
+                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                    }
                 }
-                add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot9_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_54 = load_v3(row_sum + i) + 1.0f;
-        const mask_v3 t_55 = t_54 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_55, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_54));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] = (vec_v3){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] += load_v3(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot8_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 seen[2];
+                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_52 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_52), mask_v3);
+                    }
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot9_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_53 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_54 = t_53 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_54, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_53));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -5339,7 +5407,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot3_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
+        dot18_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5350,7 +5418,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot4_v3(round_up(j1 - j0, 16), sketch_g1_w1, key_10, key_12);
+        dot19_v3(round_up(j1 - j0, 16), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -5396,7 +5464,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot5_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
+        dot20_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5407,7 +5475,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot4_v3(round_up(j1 - j0, 16), sketch_g1_w3, key_17, key_19);
+        dot19_v3(round_up(j1 - j0, 16), sketch_g1_w3, key_17, key_19);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_33 = load_v3(key_7 + j);
@@ -5417,7 +5485,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot3_v3(round_up(j1 - j0, 16), sketch_g2_w0, key_6, key_21);
+        dot18_v3(round_up(j1 - j0, 16), sketch_g2_w0, key_6, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5428,7 +5496,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot4_v3(round_up(j1 - j0, 16), sketch_g2_w1, key_21, key_23);
+        dot19_v3(round_up(j1 - j0, 16), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -5474,7 +5542,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot5_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
+        dot20_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5485,7 +5553,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot4_v3(round_up(j1 - j0, 16), sketch_g2_w3, key_28, key_30);
+        dot19_v3(round_up(j1 - j0, 16), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -5494,9 +5562,9 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot18_v3(round_up(j1 - j0, 16), rows, query_31, key_19, score);
+        dot21_v3(round_up(j1 - j0, 16), rows, query_31, key_19, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot19_v3(round_up(j1 - j0, 16), rows, query_4, k_tile, score_2);
+        dot22_v3(round_up(j1 - j0, 16), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5536,7 +5604,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot20_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot23_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_47 = (r_q % n_q) + n_k - n_q;
@@ -5547,7 +5615,7 @@ TARGET_v3 APART void polysketch_learned_r32_local_few_keys_v3(const struct call 
                     v_row, j1 - j0, seen);
             }
         } else
-            dot21_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot24_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -5905,7 +5973,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -5922,7 +5990,7 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 4];
+    float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
@@ -5941,81 +6009,105 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 16, c, 16, 0, NULL, NULL);
 }
 APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 16, c, 16, 0, NULL, NULL);
 }
 APART void dot2_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 16, c, 16, 0, NULL, NULL);
 }
-APART void dot3_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot3_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 32, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 96, c, 96, 0, NULL, NULL);
 }
-APART void dot4_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 96, c, 96, 0, NULL, NULL);
 }
-APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 96, c, 96, 0, NULL, NULL);
+}
+APART void dot6_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, rows, -1, 32, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
+}
+APART void dot7_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
+}
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot10_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot8_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot9_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot12_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot10_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot11_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+APART void dot14_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot15_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot13_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot16_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot14_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot17_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot15_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot18_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot19_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot20_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot21_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot16_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot22_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot17_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot23_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot18_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot24_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -6053,309 +6145,320 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
-    float *const query_5 = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_6 = (float *)(void *)(work + 512); /* [d: 64, i: 128 of 144] */
-    float *const query_7 = (float *)(void *)(work + 37376); /* [i: 128] */
-    float *const query_9 = (float *)(void *)(work + 37888); /* [d: 64, i: 128 of 144] */
-    float *const query_10 = (float *)(void *)(work + 74752); /* [h: 256, i: 128 of 144] */
-    float *const query_12 = (float *)(void *)(work + 37888); /* [r: 32, i: 128 of 144] */
-    float *const query_13 = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_15 = (float *)(void *)(work + 56320); /* [i: 128] */
-    float *const query_17 = (float *)(void *)(work + 56320); /* [h: 256, i: 128 of 144] */
-    float *const query_19 = (float *)(void *)(work + 37888); /* [r: 32, i: 128 of 144] */
-    float *const query_21 = (float *)(void *)(work + 56320); /* [h: 256, i: 128 of 144] */
-    float *const query_23 = (float *)(void *)(work + 0); /* [r: 32, i: 128 of 144] */
-    float *const query_24 = (float *)(void *)(work + 18432); /* [i: 128] */
-    float *const query_26 = (float *)(void *)(work + 18944); /* [i: 128] */
-    float *const query_28 = (float *)(void *)(work + 56320); /* [h: 256, i: 128 of 144] */
-    float *const query_30 = (float *)(void *)(work + 0); /* [r: 32, i: 128 of 144] */
-    float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_6 = (float *)(void *)(work + 576); /* [d: 64, j: 144] */
-    float *const key_7 = (float *)(void *)(work + 56320); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 56896); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 93760); /* [h: 256, j: 144] */
-    float *const key_12 = (float *)(void *)(work + 56896); /* [r: 32, j: 144] */
-    float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_15 = (float *)(void *)(work + 75328); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 75328); /* [h: 256, j: 144] */
-    float *const key_19 = (float *)(void *)(work + 56896); /* [r: 32, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 75328); /* [h: 256, j: 144] */
-    float *const key_23 = (float *)(void *)(work + 0); /* [r: 32, j: 144] */
-    float *const key_24 = (float *)(void *)(work + 18432); /* [j: 144] */
-    float *const key_26 = (float *)(void *)(work + 19008); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 75328); /* [h: 256, j: 144] */
-    float *const key_30 = (float *)(void *)(work + 0); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 75328); /* [j: 144, i: 128 of 144] */
-    float *const score_2 = (float *)(void *)(work + 158272); /* [j: 144, i: 128 of 144] */
-    float *const row_sum = (float *)(void *)(work + 241216); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 241728); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 242240); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 279104); /* [e: 64, i: 128 of 144] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_3 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const all_query_4 = (float *)(void *)(work + 768); /* [d: 64, i: 16, 8 times] */
+    float *const query_5 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_6 = (float *)(void *)(work + 33536); /* [d: 64, i: 16] */
+    float *const query_7 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_9 = (float *)(void *)(work + 37632); /* [d: 64, i: 16] */
+    float *const query_10 = (float *)(void *)(work + 41728); /* [h: 256, i: 16] */
+    float *const query_12 = (float *)(void *)(work + 37632); /* [r: 32, i: 16] */
+    float *const query_13 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_15 = (float *)(void *)(work + 128); /* [i: 16] */
+    float *const query_17 = (float *)(void *)(work + 39680); /* [h: 256, i: 16] */
+    float *const query_19 = (float *)(void *)(work + 37632); /* [r: 32, i: 16] */
+    float *const query_21 = (float *)(void *)(work + 39680); /* [h: 256, i: 16] */
+    float *const query_23 = (float *)(void *)(work + 33536); /* [r: 32, i: 16] */
+    float *const query_24 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_26 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_28 = (float *)(void *)(work + 39680); /* [h: 256, i: 16] */
+    float *const query_30 = (float *)(void *)(work + 33536); /* [r: 32, i: 16] */
+    float *const all_query_31 = (float *)(void *)(work + 58112); /* [r: 32, i: 16, 8 times] */
+    float *const key_5 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_6 = (float *)(void *)(work + 33536); /* [d: 64, j: 96] */
+    float *const key_7 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 74496); /* [d: 64, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 99072); /* [h: 256, j: 96] */
+    float *const key_12 = (float *)(void *)(work + 74496); /* [r: 32, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_15 = (float *)(void *)(work + 86784); /* [j: 96] */
+    float *const key_17 = (float *)(void *)(work + 86784); /* [h: 256, j: 96] */
+    float *const key_19 = (float *)(void *)(work + 74496); /* [r: 32, j: 96] */
+    float *const key_21 = (float *)(void *)(work + 86784); /* [h: 256, j: 96] */
+    float *const key_23 = (float *)(void *)(work + 33536); /* [r: 32, j: 96] */
+    float *const key_24 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_26 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_28 = (float *)(void *)(work + 86784); /* [h: 256, j: 96] */
+    float *const key_30 = (float *)(void *)(work + 33536); /* [r: 32, j: 96] */
+    float *const score = (float *)(void *)(work + 33536); /* [j: 96, i: 16] */
+    float *const score_2 = (float *)(void *)(work + 39680); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 197376); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 197888); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 198400); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 231168); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 315968); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 352832); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query + i, splat_any(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_in[u] = (vec_any){0};
+    float *const q_tile = (float *)(void *)(work + 33536); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 263936); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+        float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 512;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query + i, splat_any(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_in[u] += load_any(q_tile + d * 144 + i);
+                query_in[u] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_in[u] += load_any(q_tile + d * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query + i, load_any(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query + i, load_any(query + i) + query_in[u]);
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_3 + i, splat_any(0.0f));
         }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_3 + i, splat_any(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_1 = load_any(query + i) * 0.015625f;
-        vec_any query_3_in = (vec_any){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
-            const vec_any q_tile_new2 = q_tile_0 - t_1;
-            store_any(q_tile + d * 144 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_1 = load_any(query + i) * 0.015625f;
+            vec_any query_3_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
+                const vec_any q_tile_new2 = q_tile_0 - t_1;
+                store_any(q_tile + d * 16 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
         }
-        store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
-    }
-    /* query_5 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_5 + i, splat_any(0.0f));
-    }
-    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_4 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
-        vec_any query_5_in = (vec_any){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_3 = load_any(q_tile + d * 144 + i);
-            const vec_any q_tile_new5 = q_tile_3 * t_4;
-            store_any(q_tile + d * 144 + i, q_tile_new5);
-            query_5_in += q_tile_new5;
+        /* query_5 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_5 + i, splat_any(0.0f));
         }
-        store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
-    }
-    /* query_7 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_7 + i, splat_any(0.0f));
-    }
-    /* query_6 = q_tile - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_6 = load_any(query_5 + i) * 0.015625f;
-        vec_any query_7_in = (vec_any){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_6_new7 = load_any(q_tile + d * 144 + i) - t_6;
-            store_any(query_6 + d * 144 + i, query_6_new7);
-            query_7_in += query_6_new7 * query_6_new7;
+        /* query_4 = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += query_4 */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_3 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+            vec_any query_5_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any query_4_new4 = load_any(q_tile + d * 16 + i) * t_3;
+                store_any(query_4 + d * 16 + i, query_4_new4);
+                query_5_in += query_4_new4;
+            }
+            store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
         }
-        store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
-    }
-    /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_7 + i, 1.0f / sqrt_any((load_any(query_7 + i) * 0.015625f) + 1e-05f));
-    }
-    /* query_9 = ((query_6 * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_7_8 = load_any(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(query_9 + d * 144 + i, ((load_any(query_6 + d * 144 + i) * query_7_8) * sketch_g1_norm0_weight[d])
-                + sketch_g1_norm0_bias[d]);
+        /* query_7 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_7 + i, splat_any(0.0f));
         }
-    }
-    /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
-    /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_any query_10_9 = load_any(query_10 + h * 144 + i);
-            store_any(query_10 + h * 144 + i, (query_10_9 * 0.5f) * (tanh_any((query_10_9 + (((query_10_9 * query_10_9)
-                * query_10_9) * 0.044715f)) * 0.7978846f) + 1.0f));
+        /* query_6 = query_4 - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_5 = load_any(query_5 + i) * 0.015625f;
+            vec_any query_7_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any query_6_new6 = load_any(query_4 + d * 16 + i) - t_5;
+                store_any(query_6 + d * 16 + i, query_6_new6);
+                query_7_in += query_6_new6 * query_6_new6;
+            }
+            store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
         }
-    }
-    /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-    dot1_any(round_up(i1 - i0, 8), sketch_g1_w1, query_10, query_12);
-    /* query_13 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_13 + i, splat_any(0.0f));
-    }
-    /* query_13 += query_12 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_13_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_13_in[u] = (vec_any){0};
+        /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_7 + i, 1.0f / sqrt_any((load_any(query_7 + i) * 0.015625f) + 1e-05f));
         }
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_13_in[u] += load_any(query_12 + r * 144 + i);
+        /* query_9 = ((query_6 * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any query_7_7 = load_any(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(query_9 + d * 16 + i, ((load_any(query_6 + d * 16 + i) * query_7_7) *
+                    sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query_13 + i, load_any(query_13 + i) + query_13_in[u]);
-        }
-    }
-    /* query_15 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_15 + i, splat_any(0.0f));
-    }
-    /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_11 = load_any(query_13 + i) * 0.03125f;
-        vec_any query_15_in = (vec_any){0};
-        for (int64_t r = 0; r < 32; r++) {
-            const vec_any query_12_10 = load_any(query_12 + r * 144 + i);
-            const vec_any query_12_new12 = query_12_10 - t_11;
-            store_any(query_12 + r * 144 + i, query_12_new12);
-            query_15_in += query_12_new12 * query_12_new12;
-        }
-        store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
-    }
-    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
-       sketch.g1.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_13 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.03125f) + 1e-05f);
-        for (int64_t r = 0; r < 32; r++) {
-            store_any(query_12 + r * 144 + i, ((load_any(query_12 + r * 144 + i) * t_13) * sketch_g1_norm1_weight[r]) +
-                sketch_g1_norm1_bias[r]);
-        }
-    }
-    /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot2_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
-    /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_any query_17_14 = load_any(query_17 + h * 144 + i);
-            store_any(query_17 + h * 144 + i, (query_17_14 * 0.5f) * (tanh_any((query_17_14 + (((query_17_14 *
-                query_17_14) * query_17_14) * 0.044715f)) * 0.7978846f) + 1.0f));
-        }
-    }
-    /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-    dot1_any(round_up(i1 - i0, 8), sketch_g1_w3, query_17, query_19);
-    /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_7_15 = load_any(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(query_6 + d * 144 + i, ((load_any(query_6 + d * 144 + i) * query_7_15) *
-                sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
-        }
-    }
-    /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-    dot0_any(round_up(i1 - i0, 8), sketch_g2_w0, query_6, query_21);
-    /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_any query_21_16 = load_any(query_21 + h * 144 + i);
-            store_any(query_21 + h * 144 + i, (query_21_16 * 0.5f) * (tanh_any((query_21_16 + (((query_21_16 *
-                query_21_16) * query_21_16) * 0.044715f)) * 0.7978846f) + 1.0f));
-        }
-    }
-    /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-    dot1_any(round_up(i1 - i0, 8), sketch_g2_w1, query_21, query_23);
-    /* query_24 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_24 + i, splat_any(0.0f));
-    }
-    /* query_24 += query_23 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_24_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_24_in[u] = (vec_any){0};
-        }
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_24_in[u] += load_any(query_23 + r * 144 + i);
+        /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+        dot0_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
+        /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any query_10_8 = load_any(query_10 + h * 16 + i);
+                store_any(query_10 + h * 16 + i, (query_10_8 * 0.5f) * (tanh_any((query_10_8 + (((query_10_8 *
+                    query_10_8) * query_10_8) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query_24 + i, load_any(query_24 + i) + query_24_in[u]);
+        /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
+        dot1_any(round_up(i1 - i0, 8), sketch_g1_w1, query_10, query_12);
+        /* query_13 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_13 + i, splat_any(0.0f));
         }
-    }
-    /* query_26 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_26 + i, splat_any(0.0f));
-    }
-    /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_18 = load_any(query_24 + i) * 0.03125f;
-        vec_any query_26_in = (vec_any){0};
-        for (int64_t r = 0; r < 32; r++) {
-            const vec_any query_23_17 = load_any(query_23 + r * 144 + i);
-            const vec_any query_23_new19 = query_23_17 - t_18;
-            store_any(query_23 + r * 144 + i, query_23_new19);
-            query_26_in += query_23_new19 * query_23_new19;
-        }
-        store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
-    }
-    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
-       sketch.g2.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_20 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.03125f) + 1e-05f);
-        for (int64_t r = 0; r < 32; r++) {
-            store_any(query_23 + r * 144 + i, ((load_any(query_23 + r * 144 + i) * t_20) * sketch_g2_norm1_weight[r]) +
-                sketch_g2_norm1_bias[r]);
-        }
-    }
-    /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot2_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
-    /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        for (int64_t h = 0; h < 256; h++) {
-            const vec_any query_28_21 = load_any(query_28 + h * 144 + i);
-            store_any(query_28 + h * 144 + i, (query_28_21 * 0.5f) * (tanh_any((query_28_21 + (((query_28_21 *
-                query_28_21) * query_28_21) * 0.044715f)) * 0.7978846f) + 1.0f));
-        }
-    }
-    /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-    dot1_any(round_up(i1 - i0, 8), sketch_g2_w3, query_28, query_30);
-    /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        for (int64_t r = 0; r < 32; r++) {
-            store_any(query_19 + r * 144 + i, tanh_any((load_any(query_19 + r * 144 + i) * load_any(query_30 + r * 144 +
-                i)) * 0.176776695f) * 5.656854f);
-        }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
+        /* query_13 += query_12 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_13_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
+                query_13_in[u] = (vec_any){0};
+            }
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_13_in[u] += load_any(query_12 + r * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query_13 + i, load_any(query_13 + i) + query_13_in[u]);
+            }
+        }
+        /* query_15 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_15 + i, splat_any(0.0f));
+        }
+        /* query_12 = query_12 - (query_13 * 0.03125f); query_15 += query_12 * query_12 */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_10 = load_any(query_13 + i) * 0.03125f;
+            vec_any query_15_in = (vec_any){0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_any query_12_9 = load_any(query_12 + r * 16 + i);
+                const vec_any query_12_new11 = query_12_9 - t_10;
+                store_any(query_12 + r * 16 + i, query_12_new11);
+                query_15_in += query_12_new11 * query_12_new11;
+            }
+            store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
+        }
+        /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_12 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(query_12 + r * 16 + i, ((load_any(query_12 + r * 16 + i) * t_12) * sketch_g1_norm1_weight[r])
+                    + sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+        dot2_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
+        /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any query_17_13 = load_any(query_17 + h * 16 + i);
+                store_any(query_17 + h * 16 + i, (query_17_13 * 0.5f) * (tanh_any((query_17_13 + (((query_17_13 *
+                    query_17_13) * query_17_13) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
+        dot1_any(round_up(i1 - i0, 8), sketch_g1_w3, query_17, query_19);
+        /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any query_7_14 = load_any(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(query_6 + d * 16 + i, ((load_any(query_6 + d * 16 + i) * query_7_14) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
+        dot0_any(round_up(i1 - i0, 8), sketch_g2_w0, query_6, query_21);
+        /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any query_21_15 = load_any(query_21 + h * 16 + i);
+                store_any(query_21 + h * 16 + i, (query_21_15 * 0.5f) * (tanh_any((query_21_15 + (((query_21_15 *
+                    query_21_15) * query_21_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
+        dot1_any(round_up(i1 - i0, 8), sketch_g2_w1, query_21, query_23);
+        /* query_24 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_24 + i, splat_any(0.0f));
+        }
+        /* query_24 += query_23 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_24_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                query_24_in[u] = (vec_any){0};
+            }
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_24_in[u] += load_any(query_23 + r * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query_24 + i, load_any(query_24 + i) + query_24_in[u]);
+            }
+        }
+        /* query_26 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_26 + i, splat_any(0.0f));
+        }
+        /* query_23 = query_23 - (query_24 * 0.03125f); query_26 += query_23 * query_23 */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_17 = load_any(query_24 + i) * 0.03125f;
+            vec_any query_26_in = (vec_any){0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_any query_23_16 = load_any(query_23 + r * 16 + i);
+                const vec_any query_23_new18 = query_23_16 - t_17;
+                store_any(query_23 + r * 16 + i, query_23_new18);
+                query_26_in += query_23_new18 * query_23_new18;
+            }
+            store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
+        }
+        /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_19 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(query_23 + r * 16 + i, ((load_any(query_23 + r * 16 + i) * t_19) * sketch_g2_norm1_weight[r])
+                    + sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+        dot2_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
+        /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
+           0.7978846f) + 1.0f) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any query_28_20 = load_any(query_28 + h * 16 + i);
+                store_any(query_28 + h * 16 + i, (query_28_20 * 0.5f) * (tanh_any((query_28_20 + (((query_28_20 *
+                    query_28_20) * query_28_20) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
+        dot1_any(round_up(i1 - i0, 8), sketch_g2_w3, query_28, query_30);
+        /* query_31 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(query_31 + r * 16 + i, tanh_any((load_any(query_19 + r * 16 + i) * load_any(query_30 + r * 16
+                    + i)) * 0.176776695f) * 5.656854f);
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -6368,7 +6471,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_in[u] += load_any(k_tile + d * 144 + j);
+                    key_in[u] += load_any(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -6381,13 +6484,13 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_23 = load_any(key + j) * 0.015625f;
+            const vec_any t_22 = load_any(key + j) * 0.015625f;
             vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_22 = load_any(k_tile + d * 144 + j);
-                const vec_any k_tile_new24 = k_tile_22 - t_23;
-                store_any(k_tile + d * 144 + j, k_tile_new24);
-                key_3_in += k_tile_new24 * k_tile_new24;
+                const vec_any k_tile_21 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_new23 = k_tile_21 - t_22;
+                store_any(k_tile + d * 96 + j, k_tile_new23);
+                key_3_in += k_tile_new23 * k_tile_new23;
             }
             store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
         }
@@ -6397,13 +6500,13 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
         /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_26 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
+            const vec_any t_25 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
             vec_any key_5_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_25 = load_any(k_tile + d * 144 + j);
-                const vec_any k_tile_new27 = k_tile_25 * t_26;
-                store_any(k_tile + d * 144 + j, k_tile_new27);
-                key_5_in += k_tile_new27;
+                const vec_any k_tile_24 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_new26 = k_tile_24 * t_25;
+                store_any(k_tile + d * 96 + j, k_tile_new26);
+                key_5_in += k_tile_new26;
             }
             store_any(key_5 + j, load_any(key_5 + j) + key_5_in);
         }
@@ -6413,12 +6516,12 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
         /* key_6 = k_tile - (key_5 * 0.015625f); key_7 += key_6 * key_6 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_28 = load_any(key_5 + j) * 0.015625f;
+            const vec_any t_27 = load_any(key_5 + j) * 0.015625f;
             vec_any key_7_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any key_6_new29 = load_any(k_tile + d * 144 + j) - t_28;
-                store_any(key_6 + d * 144 + j, key_6_new29);
-                key_7_in += key_6_new29 * key_6_new29;
+                const vec_any key_6_new28 = load_any(k_tile + d * 96 + j) - t_27;
+                store_any(key_6 + d * 96 + j, key_6_new28);
+                key_7_in += key_6_new28 * key_6_new28;
             }
             store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
         }
@@ -6428,25 +6531,25 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
         /* key_9 = ((key_6 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_7_30 = load_any(key_7 + j);
+            const vec_any key_7_29 = load_any(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_9 + d * 144 + j, ((load_any(key_6 + d * 144 + j) * key_7_30) * sketch_g1_norm0_weight[d])
-                    + sketch_g1_norm0_bias[d]);
+                store_any(key_9 + d * 96 + j, ((load_any(key_6 + d * 96 + j) * key_7_29) * sketch_g1_norm0_weight[d]) +
+                    sketch_g1_norm0_bias[d]);
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
+        dot3_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_10_31 = load_any(key_10 + h * 144 + j);
-                store_any(key_10 + h * 144 + j, (key_10_31 * 0.5f) * (tanh_any((key_10_31 + (((key_10_31 * key_10_31) *
-                    key_10_31) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_any key_10_30 = load_any(key_10 + h * 96 + j);
+                store_any(key_10 + h * 96 + j, (key_10_30 * 0.5f) * (tanh_any((key_10_30 + (((key_10_30 * key_10_30) *
+                    key_10_30) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot1_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
+        dot4_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -6459,7 +6562,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_13_in[u] += load_any(key_12 + r * 144 + j);
+                    key_13_in[u] += load_any(key_12 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -6472,59 +6575,59 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
         /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_33 = load_any(key_13 + j) * 0.03125f;
+            const vec_any t_32 = load_any(key_13 + j) * 0.03125f;
             vec_any key_15_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_any key_12_32 = load_any(key_12 + r * 144 + j);
-                const vec_any key_12_new34 = key_12_32 - t_33;
-                store_any(key_12 + r * 144 + j, key_12_new34);
-                key_15_in += key_12_new34 * key_12_new34;
+                const vec_any key_12_31 = load_any(key_12 + r * 96 + j);
+                const vec_any key_12_new33 = key_12_31 - t_32;
+                store_any(key_12 + r * 96 + j, key_12_new33);
+                key_15_in += key_12_new33 * key_12_new33;
             }
             store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
         }
         /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_35 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.03125f) + 1e-05f);
+            const vec_any t_34 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_12 + r * 144 + j, ((load_any(key_12 + r * 144 + j) * t_35) * sketch_g1_norm1_weight[r]) +
+                store_any(key_12 + r * 96 + j, ((load_any(key_12 + r * 96 + j) * t_34) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot2_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
+        dot5_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_17_36 = load_any(key_17 + h * 144 + j);
-                store_any(key_17 + h * 144 + j, (key_17_36 * 0.5f) * (tanh_any((key_17_36 + (((key_17_36 * key_17_36) *
-                    key_17_36) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_any key_17_35 = load_any(key_17 + h * 96 + j);
+                store_any(key_17 + h * 96 + j, (key_17_35 * 0.5f) * (tanh_any((key_17_35 + (((key_17_35 * key_17_35) *
+                    key_17_35) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot1_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
+        dot4_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_7_37 = load_any(key_7 + j);
+            const vec_any key_7_36 = load_any(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_6 + d * 144 + j, ((load_any(key_6 + d * 144 + j) * key_7_37) * sketch_g2_norm0_weight[d])
-                    + sketch_g2_norm0_bias[d]);
+                store_any(key_6 + d * 96 + j, ((load_any(key_6 + d * 96 + j) * key_7_36) * sketch_g2_norm0_weight[d]) +
+                    sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g2_w0, key_6, key_21);
+        dot3_any(round_up(j1 - j0, 8), sketch_g2_w0, key_6, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_21_38 = load_any(key_21 + h * 144 + j);
-                store_any(key_21 + h * 144 + j, (key_21_38 * 0.5f) * (tanh_any((key_21_38 + (((key_21_38 * key_21_38) *
-                    key_21_38) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_any key_21_37 = load_any(key_21 + h * 96 + j);
+                store_any(key_21 + h * 96 + j, (key_21_37 * 0.5f) * (tanh_any((key_21_37 + (((key_21_37 * key_21_37) *
+                    key_21_37) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot1_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
+        dot4_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -6537,7 +6640,7 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
             }
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_24_in[u] += load_any(key_23 + r * 144 + j);
+                    key_24_in[u] += load_any(key_23 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -6550,116 +6653,133 @@ static void polysketch_learned_r32_local_rows_any(const struct call *call, int64
         }
         /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_40 = load_any(key_24 + j) * 0.03125f;
+            const vec_any t_39 = load_any(key_24 + j) * 0.03125f;
             vec_any key_26_in = (vec_any){0};
             for (int64_t r = 0; r < 32; r++) {
-                const vec_any key_23_39 = load_any(key_23 + r * 144 + j);
-                const vec_any key_23_new41 = key_23_39 - t_40;
-                store_any(key_23 + r * 144 + j, key_23_new41);
-                key_26_in += key_23_new41 * key_23_new41;
+                const vec_any key_23_38 = load_any(key_23 + r * 96 + j);
+                const vec_any key_23_new40 = key_23_38 - t_39;
+                store_any(key_23 + r * 96 + j, key_23_new40);
+                key_26_in += key_23_new40 * key_23_new40;
             }
             store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
         }
         /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_42 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.03125f) + 1e-05f);
+            const vec_any t_41 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.03125f) + 1e-05f);
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_23 + r * 144 + j, ((load_any(key_23 + r * 144 + j) * t_42) * sketch_g2_norm1_weight[r]) +
+                store_any(key_23 + r * 96 + j, ((load_any(key_23 + r * 96 + j) * t_41) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot2_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
+        dot5_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t h = 0; h < 256; h++) {
-                const vec_any key_28_43 = load_any(key_28 + h * 144 + j);
-                store_any(key_28 + h * 144 + j, (key_28_43 * 0.5f) * (tanh_any((key_28_43 + (((key_28_43 * key_28_43) *
-                    key_28_43) * 0.044715f)) * 0.7978846f) + 1.0f));
+                const vec_any key_28_42 = load_any(key_28 + h * 96 + j);
+                store_any(key_28 + h * 96 + j, (key_28_42 * 0.5f) * (tanh_any((key_28_42 + (((key_28_42 * key_28_42) *
+                    key_28_42) * 0.044715f)) * 0.7978846f) + 1.0f));
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot1_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
+        dot4_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
-                store_any(key_19 + r * 144 + j, tanh_any((load_any(key_19 + r * 144 + j) * load_any(key_30 + r * 144 +
-                    j)) * 0.176776695f) * 5.656854f);
+                store_any(key_19 + r * 96 + j, tanh_any((load_any(key_19 + r * 96 + j) * load_any(key_30 + r * 96 + j))
+                    * 0.176776695f) * 5.656854f);
             }
         }
-        /* score[j][i] = sum over r of key_19 * query_19 */
-        dot3_any(round_up(i1 - i0, 8), j1 - j0, key_19, query_19, score);
-        /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot4_any(round_up(i1 - i0, 8), j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
-           256)) / 256), (score_2 * score_ ... */
-        const int64_t t_44 = n_k - n_q;
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_45 = (i0 + i + lane_any) + t_44;
-            const ints_any r46 = t_45 % 256;
-            const ints_any t_47 = (t_45 - (r46 + (((r46 != 0) & ((r46 < 0) != (256 < 0))) & 256))) / 256;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_2_48 = load_any(score_2 + j * 144 + i);
-                const vec_any t_49 = score_2_48 * score_2_48;
-                const vec_any score_50 = load_any(score + j * 144 + i);
-                store_any(score + j * 144 + i, pick_any(__builtin_convertvector(t_47 == (((j0 + j) - floor_mod(j0 + j,
-                    256)) / 256), mask_any), t_49 * t_49, score_50 * score_50));
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_51 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+            float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 512;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key_19 * query_31 */
+            dot6_any(round_up(i1 - i0, 8), j1 - j0, key_19, query_31, score);
+            /* score_2[j][i] = sum over d of k_tile * query_4 */
+            dot7_any(round_up(i1 - i0, 8), j1 - j0, k_tile, query_4, score_2);
+            /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+               256)) / 256), (score_2 * score_ ... */
+            const int64_t t_43 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_52 = (i0 + i + lane_any) + t_51;
+                const ints_any t_44 = (i0 + i + lane_any) + t_43;
+                const ints_any r45 = t_44 % 256;
+                const ints_any t_46 = (t_44 - (r45 + (((r45 != 0) & ((r45 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_52, mask_any),
-                        load_any(score + j * 144 + i), splat_any(0.0f)));
+                    const vec_any score_2_47 = load_any(score_2 + j * 16 + i);
+                    const vec_any t_48 = score_2_47 * score_2_47;
+                    const vec_any score_49 = load_any(score + j * 16 + i);
+                    store_any(score + j * 16 + i, pick_any(__builtin_convertvector(t_46 == (((j0 + j) - floor_mod(j0 +
+                        j, 256)) / 256), mask_any), t_48 * t_48, score_49 * score_49));
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_sum_in[u] = (vec_any){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 144 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot5_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[32];
-                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_53 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_50 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_53), mask_any);
+                    const ints_any t_51 = (i0 + i + lane_any) + t_50;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_51, mask_any),
+                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                    }
                 }
-                add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
-        } else
-            dot6_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_54 = load_any(row_sum + i) + 1.0f;
-        const mask_any t_55 = t_54 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_55, splat_any(0.0f), load_any(sum + e * 144 + i) / t_54));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] = (vec_any){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] += load_any(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot8_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any seen[4];
+                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_52 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_52), mask_any);
+                    }
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_53 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_54 = t_53 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_54, splat_any(0.0f), load_any(sum + e * 16 + i) / t_53));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -6838,7 +6958,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot7_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
+        dot10_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6849,7 +6969,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot8_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
+        dot11_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -6895,7 +7015,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot9_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
+        dot12_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6906,7 +7026,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot8_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
+        dot11_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_16 = load_any(key_7 + j);
@@ -6916,7 +7036,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot7_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
+        dot10_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6927,7 +7047,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot8_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
+        dot11_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -6973,7 +7093,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot9_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
+        dot12_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -6984,7 +7104,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot8_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
+        dot11_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -7015,7 +7135,7 @@ APART void polysketch_learned_r32_local_keys_any(const struct call *call, int64_
                 state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot10_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
+            dot13_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -7214,7 +7334,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot7_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
+            dot10_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
             /* query_10 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7225,7 +7345,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
             }
             /* query_12[r][i] = sum over h of sketch_g1_w1 * query_10 */
-            dot8_any(round_up(i1 - i0, 8), sketch_g1_w1, query_10, query_12);
+            dot11_any(round_up(i1 - i0, 8), sketch_g1_w1, query_10, query_12);
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_13 + i, splat_any(0.0f));
@@ -7271,7 +7391,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot9_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
+            dot12_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
             /* query_17 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7282,7 +7402,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
             }
             /* query_19[r][i] = sum over h of sketch_g1_w3 * query_17 */
-            dot8_any(round_up(i1 - i0, 8), sketch_g1_w3, query_17, query_19);
+            dot11_any(round_up(i1 - i0, 8), sketch_g1_w3, query_17, query_19);
             /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any query_7_40 = load_any(query_7 + i);
@@ -7292,7 +7412,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-            dot7_any(round_up(i1 - i0, 8), sketch_g2_w0, query_6, query_21);
+            dot10_any(round_up(i1 - i0, 8), sketch_g2_w0, query_6, query_21);
             /* query_21 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7303,7 +7423,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
             }
             /* query_23[r][i] = sum over h of sketch_g2_w1 * query_21 */
-            dot8_any(round_up(i1 - i0, 8), sketch_g2_w1, query_21, query_23);
+            dot11_any(round_up(i1 - i0, 8), sketch_g2_w1, query_21, query_23);
             /* query_24 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(query_24 + i, splat_any(0.0f));
@@ -7349,7 +7469,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot9_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
+            dot12_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
             /* query_28 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7360,7 +7480,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 }
             }
             /* query_30[r][i] = sum over h of sketch_g2_w3 * query_28 */
-            dot8_any(round_up(i1 - i0, 8), sketch_g2_w3, query_28, query_30);
+            dot11_any(round_up(i1 - i0, 8), sketch_g2_w3, query_28, query_30);
             /* query_19 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -7409,7 +7529,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot11_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32,
+                dot14_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_32,
                     query_34);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
@@ -7470,7 +7590,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot12_any(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
+                dot15_any(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -7512,7 +7632,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v
                     + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot13_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot16_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -7525,7 +7645,7 @@ APART void polysketch_learned_r32_local_queries_any(const struct call *call, int
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot14_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot17_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f,
                (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
@@ -7700,7 +7820,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_10[h][r_q] = sum over d of sketch_g1_w0 * query_9 */
-    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
+    dot10_any(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
     /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -7711,7 +7831,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_12[r][r_q] = sum over h of sketch_g1_w1 * query_11 */
-    dot8_any(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
     /* query_13 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_13 + r_q, splat_any(0.0f));
@@ -7749,7 +7869,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_17[h][r_q] = sum over r of sketch_g1_w2 * query_16 */
-    dot9_any(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
+    dot12_any(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
     /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -7760,7 +7880,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_19[r][r_q] = sum over h of sketch_g1_w3 * query_18 */
-    dot8_any(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
     /* query_20 = ((query_6 * query_8) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         const vec_any query_8_12 = load_any(query_8 + r_q);
@@ -7770,7 +7890,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_21[h][r_q] = sum over d of sketch_g2_w0 * query_20 */
-    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
+    dot10_any(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
     /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -7781,7 +7901,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_23[r][r_q] = sum over h of sketch_g2_w1 * query_22 */
-    dot8_any(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
     /* query_24 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_24 + r_q, splat_any(0.0f));
@@ -7819,7 +7939,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_28[h][r_q] = sum over r of sketch_g2_w2 * query_27 */
-    dot9_any(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
+    dot12_any(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
     /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -7830,7 +7950,7 @@ APART void polysketch_learned_r32_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_30[r][r_q] = sum over h of sketch_g2_w3 * query_29 */
-    dot8_any(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
+    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
     /* query_31 = tanh((query_19 * query_30) * 0.176776695f) * 5.656854f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -8021,7 +8141,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
+        dot18_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8032,7 +8152,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot1_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
+        dot19_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -8078,7 +8198,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot2_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
+        dot20_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8089,7 +8209,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot1_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
+        dot19_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_33 = load_any(key_7 + j);
@@ -8099,7 +8219,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g2_w0, key_6, key_21);
+        dot18_any(round_up(j1 - j0, 8), sketch_g2_w0, key_6, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8110,7 +8230,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot1_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
+        dot19_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -8156,7 +8276,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot2_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
+        dot20_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8167,7 +8287,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot1_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
+        dot19_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -8176,9 +8296,9 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot15_any(round_up(j1 - j0, 8), rows, query_31, key_19, score);
+        dot21_any(round_up(j1 - j0, 8), rows, query_31, key_19, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot16_any(round_up(j1 - j0, 8), rows, query_4, k_tile, score_2);
+        dot22_any(round_up(j1 - j0, 8), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8218,7 +8338,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot17_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot23_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_47 = (r_q % n_q) + n_k - n_q;
@@ -8229,7 +8349,7 @@ APART void polysketch_learned_r32_local_few_keys_any(const struct call *call, in
                     v_row, j1 - j0, seen);
             }
         } else
-            dot18_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot24_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -8347,7 +8467,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .own = 115200, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         if (rows <= 64) return (struct version){.head = polysketch_learned_r32_local_few_v4, .tile = 0, .own = 259072,
             .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = polysketch_learned_r32_local_rows_v4, .tile = 256, .own = 665600};
+        return (struct version){.rows = polysketch_learned_r32_local_rows_v4, .tile = 256, .own = 404224};
     }
 #endif
 #if defined(__x86_64__)
@@ -8358,7 +8478,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .own = 115200, .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         if (rows <= 64) return (struct version){.head = polysketch_learned_r32_local_few_v3, .tile = 0, .own = 259072,
             .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = polysketch_learned_r32_local_rows_v3, .tile = 256, .own = 665600};
+        return (struct version){.rows = polysketch_learned_r32_local_rows_v3, .tile = 256, .own = 404224};
     }
 #endif
     if (n_k >= 670 && rows <= 64) return (struct version){.head = polysketch_learned_r32_local_few_any, .tile = 0,
@@ -8367,7 +8487,7 @@ static struct version version(int64_t n_k, int64_t rows)
         .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
     if (rows <= 64) return (struct version){.head = polysketch_learned_r32_local_few_any, .tile = 0, .own = 259072,
         .shared = 715520, .slot = 16640, .slots = 4, .together = 1};
-    return (struct version){.rows = polysketch_learned_r32_local_rows_any, .tile = 128, .own = 389696};
+    return (struct version){.rows = polysketch_learned_r32_local_rows_any, .tile = 128, .own = 288512};
 }
 
 enum { MANY_ROWS = 1 << 30 };

@@ -141,13 +141,13 @@
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
    Linear from 902 keys on: the weight is an inner product of 2080 features,
    whose sum over keys is a state of 2080 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 907264 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 526592 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1902208 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 1810432 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 907264 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 522368 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 1902208 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 1810432 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 627712 bytes of workspace a thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 423040 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 1902208 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 1810432 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_learned_r64.c … -lattnrt -lm */
@@ -495,7 +495,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -512,7 +512,7 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 16];
+    float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
@@ -529,35 +529,35 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 512, 2, 64, 32, a, 1, 512, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, 512, 2, 64, 32, a, 1, 512, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 64, 4, steps, 32, a, 1, 64, b, 272, c, 272, 1, NULL, NULL);
+    dot_v4(2, 32, 64, 4, steps, 32, a, 1, 64, b, 32, c, 32, 1, NULL, NULL);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 512, 2, 64, 32, a, 1, 512, b, 96, c, 96, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_v4(3, lanes, 64, 4, steps, 32, a, 1, 64, b, 96, c, 96, 1, NULL, NULL);
 }
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot4_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 64, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot7_v4(const float *a, const float *b, float *c)
 {
@@ -643,365 +643,375 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_7 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 2048); /* [d: 64, i: 256 of 272] */
-    float *const query_10 = (float *)(void *)(work + 71680); /* [h: 512, i: 256 of 272] */
-    float *const query_11 = (float *)(void *)(work + 628736); /* [h: 192, i: 256 of 272] */
-    float *const query_12 = (float *)(void *)(work + 2048); /* [r: 64, i: 256 of 272] */
-    float *const query_13 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_15 = (float *)(void *)(work + 71680); /* [i: 256] */
-    float *const query_17 = (float *)(void *)(work + 71680); /* [h: 512, i: 256 of 272] */
-    float *const query_18 = (float *)(void *)(work + 628736); /* [h: 192, i: 256 of 272] */
-    float *const query_19 = (float *)(void *)(work + 2048); /* [r: 64, i: 256 of 272] */
-    float *const query_21 = (float *)(void *)(work + 71680); /* [h: 512, i: 256 of 272] */
-    float *const query_22 = (float *)(void *)(work + 628736); /* [h: 192, i: 256 of 272] */
-    float *const query_23 = (float *)(void *)(work + 837632); /* [r: 64, i: 256 of 272] */
-    float *const query_24 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_26 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_28 = (float *)(void *)(work + 71680); /* [h: 512, i: 256 of 272] */
-    float *const query_29 = (float *)(void *)(work + 628736); /* [h: 192, i: 256 of 272] */
-    float *const query_30 = (float *)(void *)(work + 837632); /* [r: 64, i: 256 of 272] */
-    float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_7 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 71680); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 108544); /* [h: 512, j: 144] */
-    float *const key_11 = (float *)(void *)(work + 403456); /* [h: 192, j: 144] */
-    float *const key_12 = (float *)(void *)(work + 71680); /* [r: 64, j: 144] */
-    float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_15 = (float *)(void *)(work + 1152); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 108544); /* [h: 512, j: 144] */
-    float *const key_18 = (float *)(void *)(work + 403456); /* [h: 192, j: 144] */
-    float *const key_19 = (float *)(void *)(work + 71680); /* [r: 64, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 108544); /* [h: 512, j: 144] */
-    float *const key_22 = (float *)(void *)(work + 403456); /* [h: 192, j: 144] */
-    float *const key_23 = (float *)(void *)(work + 514048); /* [r: 64, j: 144] */
-    float *const key_24 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_26 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 108544); /* [h: 512, j: 144] */
-    float *const key_29 = (float *)(void *)(work + 403456); /* [h: 192, j: 144] */
-    float *const key_30 = (float *)(void *)(work + 514048); /* [r: 64, j: 144] */
-    float *const score = (float *)(void *)(work + 108544); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 550912); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 551936); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 552960); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 622592); /* [e: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_3 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const query_5 = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_7 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const query_9 = (float *)(void *)(work + 256); /* [d: 64, i: 32] */
+    float *const query_10 = (float *)(void *)(work + 8448); /* [h: 512, i: 32] */
+    float *const query_11 = (float *)(void *)(work + 73984); /* [h: 192, i: 32] */
+    float *const query_12 = (float *)(void *)(work + 256); /* [r: 64, i: 32] */
+    float *const query_13 = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_15 = (float *)(void *)(work + 8448); /* [i: 32] */
+    float *const query_17 = (float *)(void *)(work + 8448); /* [h: 512, i: 32] */
+    float *const query_18 = (float *)(void *)(work + 73984); /* [h: 192, i: 32] */
+    float *const query_19 = (float *)(void *)(work + 256); /* [r: 64, i: 32] */
+    float *const query_21 = (float *)(void *)(work + 8448); /* [h: 512, i: 32] */
+    float *const query_22 = (float *)(void *)(work + 73984); /* [h: 192, i: 32] */
+    float *const query_23 = (float *)(void *)(work + 98560); /* [r: 64, i: 32] */
+    float *const query_24 = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_26 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const query_28 = (float *)(void *)(work + 8448); /* [h: 512, i: 32] */
+    float *const query_29 = (float *)(void *)(work + 73984); /* [h: 192, i: 32] */
+    float *const query_30 = (float *)(void *)(work + 98560); /* [r: 64, i: 32] */
+    float *const all_query_31 = (float *)(void *)(work + 106752); /* [r: 64, i: 32, 8 times] */
+    float *const key_5 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_7 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 768); /* [d: 64, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 172288); /* [h: 512, j: 96] */
+    float *const key_11 = (float *)(void *)(work + 768); /* [h: 192, j: 96] */
+    float *const key_12 = (float *)(void *)(work + 74496); /* [r: 64, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_15 = (float *)(void *)(work + 768); /* [j: 96] */
+    float *const key_17 = (float *)(void *)(work + 172288); /* [h: 512, j: 96] */
+    float *const key_18 = (float *)(void *)(work + 768); /* [h: 192, j: 96] */
+    float *const key_19 = (float *)(void *)(work + 74496); /* [r: 64, j: 96] */
+    float *const key_21 = (float *)(void *)(work + 172288); /* [h: 512, j: 96] */
+    float *const key_22 = (float *)(void *)(work + 0); /* [h: 192, j: 96] */
+    float *const key_23 = (float *)(void *)(work + 368896); /* [r: 64, j: 96] */
+    float *const key_24 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_26 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_28 = (float *)(void *)(work + 172288); /* [h: 512, j: 96] */
+    float *const key_29 = (float *)(void *)(work + 0); /* [h: 192, j: 96] */
+    float *const key_30 = (float *)(void *)(work + 368896); /* [r: 64, j: 96] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 393472); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 394496); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 395520); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 461056); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 837632); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 514048); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query + i, splat_v4(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_in[u] = (vec_v4){0};
-        }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_in[u] += load_v4(q_tile + d * 272 + i);
-            }
-        }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query + i, load_v4(query + i) + query_in[u]);
-        }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_3 + i, splat_v4(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
-        vec_v4 query_3_in = (vec_v4){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
-            const vec_v4 q_tile_new2 = q_tile_0 - t_1;
-            store_v4(q_tile + d * 272 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
-        }
-        store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
-    }
-    /* query_5 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_5 + i, splat_v4(0.0f));
-    }
-    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
-        vec_v4 query_5_in = (vec_v4){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_3 = load_v4(q_tile + d * 272 + i);
-            const vec_v4 q_tile_new5 = q_tile_3 * t_4;
-            store_v4(q_tile + d * 272 + i, q_tile_new5);
-            query_5_in += q_tile_new5;
-        }
-        store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
-    }
-    /* query_7 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_7 + i, splat_v4(0.0f));
-    }
-    /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_7 = load_v4(query_5 + i) * 0.015625f;
-        vec_v4 query_7_in = (vec_v4){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_6 = load_v4(q_tile + d * 272 + i);
-            const vec_v4 q_tile_new8 = q_tile_6 - t_7;
-            store_v4(q_tile + d * 272 + i, q_tile_new8);
-            query_7_in += q_tile_new8 * q_tile_new8;
-        }
-        store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
-    }
-    /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_7 + i, 1.0f / sqrt_v4((load_v4(query_7 + i) * 0.015625f) + 1e-05f));
-    }
-    /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_7_9 = load_v4(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(query_9 + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * query_7_9) * sketch_g1_norm0_weight[d]) +
-                sketch_g1_norm0_bias[d]);
-        }
-    }
-    /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_v4(round_up(i1 - i0, 64), sketch_g1_w0, query_9, query_10);
-    /* query_12 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query_12 + r * 272 + i, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-        const int64_t h1 = min(h0 + 192, h_end);
-        /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
-           0.7978846f) + 1.0f) */
+    float *const q_tile = (float *)(void *)(work + 98560); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 368896); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query_31 = all_query_31 + (i0 - i_block) / 32 * 2048;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t h = h0; h < h1; h++) {
-                const vec_v4 query_10_10 = load_v4(query_10 + h * 272 + i);
-                store_v4(query_11 + (h - h0) * 272 + i, (query_10_10 * 0.5f) * (tanh_v4((query_10_10 + (((query_10_10 *
-                    query_10_10) * query_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
+            store_v4(query + i, splat_v4(0.0f));
+        }
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    query_in[u] += load_v4(q_tile + d * 32 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query + i, load_v4(query + i) + query_in[u]);
             }
         }
-        /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-        dot1_v4(round_up(i1 - i0, 64), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
-    }
-    /* query_13 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_13 + i, splat_v4(0.0f));
-    }
-    /* query_13 += query_12 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_13_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_13_in[u] = (vec_v4){0};
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_3 + i, splat_v4(0.0f));
         }
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_13_in[u] += load_v4(query_12 + r * 272 + i);
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
+            vec_v4 query_3_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
+                const vec_v4 q_tile_new2 = q_tile_0 - t_1;
+                store_v4(q_tile + d * 32 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+        }
+        /* query_5 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_5 + i, splat_v4(0.0f));
+        }
+        /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+            vec_v4 query_5_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 q_tile_3 = load_v4(q_tile + d * 32 + i);
+                const vec_v4 q_tile_new5 = q_tile_3 * t_4;
+                store_v4(q_tile + d * 32 + i, q_tile_new5);
+                query_5_in += q_tile_new5;
+            }
+            store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
+        }
+        /* query_7 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_7 + i, splat_v4(0.0f));
+        }
+        /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_7 = load_v4(query_5 + i) * 0.015625f;
+            vec_v4 query_7_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 q_tile_6 = load_v4(q_tile + d * 32 + i);
+                const vec_v4 q_tile_new8 = q_tile_6 - t_7;
+                store_v4(q_tile + d * 32 + i, q_tile_new8);
+                query_7_in += q_tile_new8 * q_tile_new8;
+            }
+            store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
+        }
+        /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_7 + i, 1.0f / sqrt_v4((load_v4(query_7 + i) * 0.015625f) + 1e-05f));
+        }
+        /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 query_7_9 = load_v4(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(query_9 + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * query_7_9) * sketch_g1_norm0_weight[d])
+                    + sketch_g1_norm0_bias[d]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in[u]);
-        }
-    }
-    /* query_15 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_15 + i, splat_v4(0.0f));
-    }
-    /* query_12 = query_12 - (query_13 * 0.015625f); query_15 += query_12 * query_12 */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_12 = load_v4(query_13 + i) * 0.015625f;
-        vec_v4 query_15_in = (vec_v4){0};
-        for (int64_t r = 0; r < 64; r++) {
-            const vec_v4 query_12_11 = load_v4(query_12 + r * 272 + i);
-            const vec_v4 query_12_new13 = query_12_11 - t_12;
-            store_v4(query_12 + r * 272 + i, query_12_new13);
-            query_15_in += query_12_new13 * query_12_new13;
-        }
-        store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
-    }
-    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
-       sketch.g1.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.015625f) + 1e-05f);
-        for (int64_t r = 0; r < 64; r++) {
-            store_v4(query_12 + r * 272 + i, ((load_v4(query_12 + r * 272 + i) * t_14) * sketch_g1_norm1_weight[r]) +
-                sketch_g1_norm1_bias[r]);
-        }
-    }
-    /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot0_v4(round_up(i1 - i0, 64), sketch_g1_w2, query_12, query_17);
-    /* query_19 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query_19 + r * 272 + i, splat_v4(0.0f));
+        /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+        dot0_v4(sketch_g1_w0, query_9, query_10);
+        /* query_12 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(query_12 + r * 32 + i, splat_v4(0.0f));
+                }
             }
         }
-    }
-    {
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
-            /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+            /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_v4 query_17_15 = load_v4(query_17 + h * 272 + i);
-                    store_v4(query_18 + (h - h0) * 272 + i, (query_17_15 * 0.5f) * (tanh_v4((query_17_15 +
-                        (((query_17_15 * query_17_15) * query_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_v4 query_10_10 = load_v4(query_10 + h * 32 + i);
+                    store_v4(query_11 + (h - h0) * 32 + i, (query_10_10 * 0.5f) * (tanh_v4((query_10_10 + (((query_10_10
+                        * query_10_10) * query_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
-            /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-            dot1_v4(round_up(i1 - i0, 64), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+            /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
+            dot1_v4(h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
         }
-    }
-    /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_7_16 = load_v4(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * query_7_16) * sketch_g2_norm0_weight[d]) +
-                sketch_g2_norm0_bias[d]);
+        /* query_13 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_13 + i, splat_v4(0.0f));
         }
-    }
-    /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-    dot0_v4(round_up(i1 - i0, 64), sketch_g2_w0, q_tile, query_21);
-    /* query_23 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query_23 + r * 272 + i, splat_v4(0.0f));
+        /* query_13 += query_12 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_13_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_13_in[u] = (vec_v4){0};
             }
-        }
-    }
-    {
-        for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = min(h0 + 192, h_end);
-            /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
-               0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t h = h0; h < h1; h++) {
-                    const vec_v4 query_21_17 = load_v4(query_21 + h * 272 + i);
-                    store_v4(query_22 + (h - h0) * 272 + i, (query_21_17 * 0.5f) * (tanh_v4((query_21_17 +
-                        (((query_21_17 * query_21_17) * query_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    query_13_in[u] += load_v4(query_12 + r * 32 + i);
                 }
             }
-            /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-            dot1_v4(round_up(i1 - i0, 64), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
-        }
-    }
-    /* query_24 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_24 + i, splat_v4(0.0f));
-    }
-    /* query_24 += query_23 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_24_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_24_in[u] = (vec_v4){0};
-        }
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_24_in[u] += load_v4(query_23 + r * 272 + i);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in[u]);
+        /* query_15 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_15 + i, splat_v4(0.0f));
         }
-    }
-    /* query_26 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_26 + i, splat_v4(0.0f));
-    }
-    /* query_23 = query_23 - (query_24 * 0.015625f); query_26 += query_23 * query_23 */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_19 = load_v4(query_24 + i) * 0.015625f;
-        vec_v4 query_26_in = (vec_v4){0};
-        for (int64_t r = 0; r < 64; r++) {
-            const vec_v4 query_23_18 = load_v4(query_23 + r * 272 + i);
-            const vec_v4 query_23_new20 = query_23_18 - t_19;
-            store_v4(query_23 + r * 272 + i, query_23_new20);
-            query_26_in += query_23_new20 * query_23_new20;
+        /* query_12 = query_12 - (query_13 * 0.015625f); query_15 += query_12 * query_12 */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_12 = load_v4(query_13 + i) * 0.015625f;
+            vec_v4 query_15_in = (vec_v4){0};
+            for (int64_t r = 0; r < 64; r++) {
+                const vec_v4 query_12_11 = load_v4(query_12 + r * 32 + i);
+                const vec_v4 query_12_new13 = query_12_11 - t_12;
+                store_v4(query_12 + r * 32 + i, query_12_new13);
+                query_15_in += query_12_new13 * query_12_new13;
+            }
+            store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
         }
-        store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
-    }
-    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
-       sketch.g2.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.015625f) + 1e-05f);
-        for (int64_t r = 0; r < 64; r++) {
-            store_v4(query_23 + r * 272 + i, ((load_v4(query_23 + r * 272 + i) * t_21) * sketch_g2_norm1_weight[r]) +
-                sketch_g2_norm1_bias[r]);
-        }
-    }
-    /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot0_v4(round_up(i1 - i0, 64), sketch_g2_w2, query_23, query_28);
-    /* query_30 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query_30 + r * 272 + i, splat_v4(0.0f));
+        /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.015625f) + 1e-05f);
+            for (int64_t r = 0; r < 64; r++) {
+                store_v4(query_12 + r * 32 + i, ((load_v4(query_12 + r * 32 + i) * t_14) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
             }
         }
-    }
-    {
-        for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = min(h0 + 192, h_end);
-            /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
-               0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t h = h0; h < h1; h++) {
-                    const vec_v4 query_28_22 = load_v4(query_28 + h * 272 + i);
-                    store_v4(query_29 + (h - h0) * 272 + i, (query_28_22 * 0.5f) * (tanh_v4((query_28_22 +
-                        (((query_28_22 * query_28_22) * query_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
+        /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+        dot0_v4(sketch_g1_w2, query_12, query_17);
+        /* query_19 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(query_19 + r * 32 + i, splat_v4(0.0f));
                 }
             }
-            /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-            dot1_v4(round_up(i1 - i0, 64), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
         }
-    }
-    /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        for (int64_t r = 0; r < 64; r++) {
-            store_v4(query_19 + r * 272 + i, tanh_v4((load_v4(query_19 + r * 272 + i) * load_v4(query_30 + r * 272 + i))
-                * 0.125f) * 8.0f);
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_v4 query_17_15 = load_v4(query_17 + h * 32 + i);
+                        store_v4(query_18 + (h - h0) * 32 + i, (query_17_15 * 0.5f) * (tanh_v4((query_17_15 +
+                            (((query_17_15 * query_17_15) * query_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
+                dot1_v4(h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+            }
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
+        /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 query_7_16 = load_v4(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(q_tile + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * query_7_16) * sketch_g2_norm0_weight[d])
+                    + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
+        dot0_v4(sketch_g2_w0, q_tile, query_21);
+        /* query_23 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(query_23 + r * 32 + i, splat_v4(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_v4 query_21_17 = load_v4(query_21 + h * 32 + i);
+                        store_v4(query_22 + (h - h0) * 32 + i, (query_21_17 * 0.5f) * (tanh_v4((query_21_17 +
+                            (((query_21_17 * query_21_17) * query_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
+                dot1_v4(h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+            }
+        }
+        /* query_24 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_24 + i, splat_v4(0.0f));
+        }
+        /* query_24 += query_23 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_24_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_24_in[u] = (vec_v4){0};
+            }
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    query_24_in[u] += load_v4(query_23 + r * 32 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in[u]);
+            }
+        }
+        /* query_26 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_26 + i, splat_v4(0.0f));
+        }
+        /* query_23 = query_23 - (query_24 * 0.015625f); query_26 += query_23 * query_23 */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_19 = load_v4(query_24 + i) * 0.015625f;
+            vec_v4 query_26_in = (vec_v4){0};
+            for (int64_t r = 0; r < 64; r++) {
+                const vec_v4 query_23_18 = load_v4(query_23 + r * 32 + i);
+                const vec_v4 query_23_new20 = query_23_18 - t_19;
+                store_v4(query_23 + r * 32 + i, query_23_new20);
+                query_26_in += query_23_new20 * query_23_new20;
+            }
+            store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
+        }
+        /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.015625f) + 1e-05f);
+            for (int64_t r = 0; r < 64; r++) {
+                store_v4(query_23 + r * 32 + i, ((load_v4(query_23 + r * 32 + i) * t_21) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+        dot0_v4(sketch_g2_w2, query_23, query_28);
+        /* query_30 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(query_30 + r * 32 + i, splat_v4(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_v4 query_28_22 = load_v4(query_28 + h * 32 + i);
+                        store_v4(query_29 + (h - h0) * 32 + i, (query_28_22 * 0.5f) * (tanh_v4((query_28_22 +
+                            (((query_28_22 * query_28_22) * query_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
+                dot1_v4(h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+            }
+        }
+        /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t r = 0; r < 64; r++) {
+                store_v4(query_31 + r * 32 + i, tanh_v4((load_v4(query_19 + r * 32 + i) * load_v4(query_30 + r * 32 +
+                    i)) * 0.125f) * 8.0f);
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -1014,7 +1024,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_in[u] += load_v4(k_tile + d * 144 + j);
+                    key_in[u] += load_v4(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
@@ -1030,9 +1040,9 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             const vec_v4 t_24 = load_v4(key + j) * 0.015625f;
             vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_23 = load_v4(k_tile + d * 144 + j);
+                const vec_v4 k_tile_23 = load_v4(k_tile + d * 96 + j);
                 const vec_v4 k_tile_new25 = k_tile_23 - t_24;
-                store_v4(k_tile + d * 144 + j, k_tile_new25);
+                store_v4(k_tile + d * 96 + j, k_tile_new25);
                 key_3_in += k_tile_new25 * k_tile_new25;
             }
             store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
@@ -1046,9 +1056,9 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             const vec_v4 t_27 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
             vec_v4 key_5_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_26 = load_v4(k_tile + d * 144 + j);
+                const vec_v4 k_tile_26 = load_v4(k_tile + d * 96 + j);
                 const vec_v4 k_tile_new28 = k_tile_26 * t_27;
-                store_v4(k_tile + d * 144 + j, k_tile_new28);
+                store_v4(k_tile + d * 96 + j, k_tile_new28);
                 key_5_in += k_tile_new28;
             }
             store_v4(key_5 + j, load_v4(key_5 + j) + key_5_in);
@@ -1062,9 +1072,9 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             const vec_v4 t_30 = load_v4(key_5 + j) * 0.015625f;
             vec_v4 key_7_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_29 = load_v4(k_tile + d * 144 + j);
+                const vec_v4 k_tile_29 = load_v4(k_tile + d * 96 + j);
                 const vec_v4 k_tile_new31 = k_tile_29 - t_30;
-                store_v4(k_tile + d * 144 + j, k_tile_new31);
+                store_v4(k_tile + d * 96 + j, k_tile_new31);
                 key_7_in += k_tile_new31 * k_tile_new31;
             }
             store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
@@ -1077,7 +1087,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_32 = load_v4(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_9 + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * key_7_32) * sketch_g1_norm0_weight[d]) +
+                store_v4(key_9 + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * key_7_32) * sketch_g1_norm0_weight[d]) +
                     sketch_g1_norm0_bias[d]);
             }
         }
@@ -1087,7 +1097,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key_12 + r * 144 + j, splat_v4(0.0f));
+                    store_v4(key_12 + r * 96 + j, splat_v4(0.0f));
                 }
             }
         }
@@ -1097,8 +1107,8 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_v4 key_10_33 = load_v4(key_10 + h * 144 + j);
-                    store_v4(key_11 + (h - h0) * 144 + j, (key_10_33 * 0.5f) * (tanh_v4((key_10_33 + (((key_10_33 *
+                    const vec_v4 key_10_33 = load_v4(key_10 + h * 96 + j);
+                    store_v4(key_11 + (h - h0) * 96 + j, (key_10_33 * 0.5f) * (tanh_v4((key_10_33 + (((key_10_33 *
                         key_10_33) * key_10_33) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -1117,7 +1127,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_13_in[u] += load_v4(key_12 + r * 144 + j);
+                    key_13_in[u] += load_v4(key_12 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
@@ -1133,9 +1143,9 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             const vec_v4 t_35 = load_v4(key_13 + j) * 0.015625f;
             vec_v4 key_15_in = (vec_v4){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v4 key_12_34 = load_v4(key_12 + r * 144 + j);
+                const vec_v4 key_12_34 = load_v4(key_12 + r * 96 + j);
                 const vec_v4 key_12_new36 = key_12_34 - t_35;
-                store_v4(key_12 + r * 144 + j, key_12_new36);
+                store_v4(key_12 + r * 96 + j, key_12_new36);
                 key_15_in += key_12_new36 * key_12_new36;
             }
             store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
@@ -1145,7 +1155,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_37 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_12 + r * 144 + j, ((load_v4(key_12 + r * 144 + j) * t_37) * sketch_g1_norm1_weight[r]) +
+                store_v4(key_12 + r * 96 + j, ((load_v4(key_12 + r * 96 + j) * t_37) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -1155,7 +1165,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key_19 + r * 144 + j, splat_v4(0.0f));
+                    store_v4(key_19 + r * 96 + j, splat_v4(0.0f));
                 }
             }
         }
@@ -1166,8 +1176,8 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 key_17_38 = load_v4(key_17 + h * 144 + j);
-                        store_v4(key_18 + (h - h0) * 144 + j, (key_17_38 * 0.5f) * (tanh_v4((key_17_38 + (((key_17_38 *
+                        const vec_v4 key_17_38 = load_v4(key_17 + h * 96 + j);
+                        store_v4(key_18 + (h - h0) * 96 + j, (key_17_38 * 0.5f) * (tanh_v4((key_17_38 + (((key_17_38 *
                             key_17_38) * key_17_38) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -1179,8 +1189,8 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_39 = load_v4(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * key_7_39) * sketch_g2_norm0_weight[d])
-                    + sketch_g2_norm0_bias[d]);
+                store_v4(k_tile + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * key_7_39) * sketch_g2_norm0_weight[d]) +
+                    sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
@@ -1189,7 +1199,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key_23 + r * 144 + j, splat_v4(0.0f));
+                    store_v4(key_23 + r * 96 + j, splat_v4(0.0f));
                 }
             }
         }
@@ -1200,8 +1210,8 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 key_21_40 = load_v4(key_21 + h * 144 + j);
-                        store_v4(key_22 + (h - h0) * 144 + j, (key_21_40 * 0.5f) * (tanh_v4((key_21_40 + (((key_21_40 *
+                        const vec_v4 key_21_40 = load_v4(key_21 + h * 96 + j);
+                        store_v4(key_22 + (h - h0) * 96 + j, (key_21_40 * 0.5f) * (tanh_v4((key_21_40 + (((key_21_40 *
                             key_21_40) * key_21_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -1221,7 +1231,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_24_in[u] += load_v4(key_23 + r * 144 + j);
+                    key_24_in[u] += load_v4(key_23 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
@@ -1237,9 +1247,9 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             const vec_v4 t_42 = load_v4(key_24 + j) * 0.015625f;
             vec_v4 key_26_in = (vec_v4){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v4 key_23_41 = load_v4(key_23 + r * 144 + j);
+                const vec_v4 key_23_41 = load_v4(key_23 + r * 96 + j);
                 const vec_v4 key_23_new43 = key_23_41 - t_42;
-                store_v4(key_23 + r * 144 + j, key_23_new43);
+                store_v4(key_23 + r * 96 + j, key_23_new43);
                 key_26_in += key_23_new43 * key_23_new43;
             }
             store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
@@ -1249,7 +1259,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_44 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_23 + r * 144 + j, ((load_v4(key_23 + r * 144 + j) * t_44) * sketch_g2_norm1_weight[r]) +
+                store_v4(key_23 + r * 96 + j, ((load_v4(key_23 + r * 96 + j) * t_44) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -1259,7 +1269,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key_30 + r * 144 + j, splat_v4(0.0f));
+                    store_v4(key_30 + r * 96 + j, splat_v4(0.0f));
                 }
             }
         }
@@ -1270,8 +1280,8 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 key_28_45 = load_v4(key_28 + h * 144 + j);
-                        store_v4(key_29 + (h - h0) * 144 + j, (key_28_45 * 0.5f) * (tanh_v4((key_28_45 + (((key_28_45 *
+                        const vec_v4 key_28_45 = load_v4(key_28 + h * 96 + j);
+                        store_v4(key_29 + (h - h0) * 96 + j, (key_28_45 * 0.5f) * (tanh_v4((key_28_45 + (((key_28_45 *
                             key_28_45) * key_28_45) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -1282,73 +1292,89 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_19 + r * 144 + j, tanh_v4((load_v4(key_19 + r * 144 + j) * load_v4(key_30 + r * 144 + j)) *
+                store_v4(key_19 + r * 96 + j, tanh_v4((load_v4(key_19 + r * 96 + j) * load_v4(key_30 + r * 96 + j)) *
                     0.125f) * 8.0f);
             }
         }
-        /* score[j][i] = sum over r of key_19 * query_19 */
-        dot4_v4(round_up(i1 - i0, 64), j1 - j0, key_19, query_19, score);
-        /* score = score * score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    const vec_v4 score_46 = load_v4(score + j * 272 + i);
-                    store_v4(score + j * 272 + i, score_46 * score_46);
-                }
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_47 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_48 = (i0 + i + lane_v4) + t_47;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query_31 = all_query_31 + (i0 - i_block) / 32 * 2048;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key_19 * query_31 */
+            dot4_v4(j1 - j0, key_19, query_31, score);
+            /* score = score * score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_48, mask_v4),
-                        load_v4(score + j * 272 + i), splat_v4(0.0f)));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        const vec_v4 score_46 = load_v4(score + j * 32 + i);
+                        store_v4(score + j * 32 + i, score_46 * score_46);
+                    }
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_sum_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_sum_in[u] = (vec_v4){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot5_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[16];
-                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_49 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_47 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_49), mask_v4);
+                    const ints_v4 t_48 = (i0 + i + lane_v4) + t_47;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_48, mask_v4),
+                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                    }
                 }
-                add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot6_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_50 = load_v4(row_sum + i) + 1.0f;
-        const mask_v4 t_51 = t_50 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_51, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_50));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_sum_in[u] = (vec_v4){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        row_sum_in[u] += load_v4(score + j * 32 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot5_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 seen[2];
+                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_49 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_49), mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                }
+            } else
+                dot6_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_50 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_51 = t_50 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_51, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_50));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -3697,7 +3723,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -3714,7 +3740,7 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 8];
+    float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
@@ -3731,35 +3757,35 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, 512, 2, 64, 32, a, 1, 512, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 272, c, 272, 1, NULL, NULL);
+    dot_v3(2, 16, 64, 4, steps, 32, a, 1, 64, b, 16, c, 16, 1, NULL, NULL);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 96, c, 96, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 96, c, 96, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot4_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
@@ -3791,15 +3817,23 @@ TARGET_v3 APART void dot13_v3(int64_t lanes, const float *a, const float *b, flo
 {
     dot_v3(2, lanes, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot14_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot15_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot16_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot17_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot16_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot18_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -3837,365 +3871,375 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_7 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 2048); /* [d: 64, i: 256 of 272] */
-    float *const query_10 = (float *)(void *)(work + 71680); /* [h: 512, i: 256 of 272] */
-    float *const query_11 = (float *)(void *)(work + 628736); /* [h: 192, i: 256 of 272] */
-    float *const query_12 = (float *)(void *)(work + 2048); /* [r: 64, i: 256 of 272] */
-    float *const query_13 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_15 = (float *)(void *)(work + 71680); /* [i: 256] */
-    float *const query_17 = (float *)(void *)(work + 71680); /* [h: 512, i: 256 of 272] */
-    float *const query_18 = (float *)(void *)(work + 628736); /* [h: 192, i: 256 of 272] */
-    float *const query_19 = (float *)(void *)(work + 2048); /* [r: 64, i: 256 of 272] */
-    float *const query_21 = (float *)(void *)(work + 71680); /* [h: 512, i: 256 of 272] */
-    float *const query_22 = (float *)(void *)(work + 628736); /* [h: 192, i: 256 of 272] */
-    float *const query_23 = (float *)(void *)(work + 837632); /* [r: 64, i: 256 of 272] */
-    float *const query_24 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_26 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_28 = (float *)(void *)(work + 71680); /* [h: 512, i: 256 of 272] */
-    float *const query_29 = (float *)(void *)(work + 628736); /* [h: 192, i: 256 of 272] */
-    float *const query_30 = (float *)(void *)(work + 837632); /* [r: 64, i: 256 of 272] */
-    float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_7 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 71680); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 108544); /* [h: 512, j: 144] */
-    float *const key_11 = (float *)(void *)(work + 403456); /* [h: 192, j: 144] */
-    float *const key_12 = (float *)(void *)(work + 71680); /* [r: 64, j: 144] */
-    float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_15 = (float *)(void *)(work + 1152); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 108544); /* [h: 512, j: 144] */
-    float *const key_18 = (float *)(void *)(work + 403456); /* [h: 192, j: 144] */
-    float *const key_19 = (float *)(void *)(work + 71680); /* [r: 64, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 108544); /* [h: 512, j: 144] */
-    float *const key_22 = (float *)(void *)(work + 403456); /* [h: 192, j: 144] */
-    float *const key_23 = (float *)(void *)(work + 514048); /* [r: 64, j: 144] */
-    float *const key_24 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_26 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 108544); /* [h: 512, j: 144] */
-    float *const key_29 = (float *)(void *)(work + 403456); /* [h: 192, j: 144] */
-    float *const key_30 = (float *)(void *)(work + 514048); /* [r: 64, j: 144] */
-    float *const score = (float *)(void *)(work + 108544); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 550912); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 551936); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 552960); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 622592); /* [e: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_3 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_5 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_7 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_9 = (float *)(void *)(work + 128); /* [d: 64, i: 16] */
+    float *const query_10 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
+    float *const query_11 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
+    float *const query_12 = (float *)(void *)(work + 128); /* [r: 64, i: 16] */
+    float *const query_13 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_15 = (float *)(void *)(work + 4224); /* [i: 16] */
+    float *const query_17 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
+    float *const query_18 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
+    float *const query_19 = (float *)(void *)(work + 128); /* [r: 64, i: 16] */
+    float *const query_21 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
+    float *const query_22 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
+    float *const query_23 = (float *)(void *)(work + 49280); /* [r: 64, i: 16] */
+    float *const query_24 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_26 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_28 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
+    float *const query_29 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
+    float *const query_30 = (float *)(void *)(work + 49280); /* [r: 64, i: 16] */
+    float *const all_query_31 = (float *)(void *)(work + 53376); /* [r: 64, i: 16, 16 times] */
+    float *const key_5 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_7 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 768); /* [d: 64, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 118912); /* [h: 512, j: 96] */
+    float *const key_11 = (float *)(void *)(work + 315520); /* [h: 192, j: 96] */
+    float *const key_12 = (float *)(void *)(work + 768); /* [r: 64, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_15 = (float *)(void *)(work + 25344); /* [j: 96] */
+    float *const key_17 = (float *)(void *)(work + 118912); /* [h: 512, j: 96] */
+    float *const key_18 = (float *)(void *)(work + 315520); /* [h: 192, j: 96] */
+    float *const key_19 = (float *)(void *)(work + 768); /* [r: 64, j: 96] */
+    float *const key_21 = (float *)(void *)(work + 118912); /* [h: 512, j: 96] */
+    float *const key_22 = (float *)(void *)(work + 315520); /* [h: 192, j: 96] */
+    float *const key_23 = (float *)(void *)(work + 25344); /* [r: 64, j: 96] */
+    float *const key_24 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_26 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_28 = (float *)(void *)(work + 118912); /* [h: 512, j: 96] */
+    float *const key_29 = (float *)(void *)(work + 315520); /* [h: 192, j: 96] */
+    float *const key_30 = (float *)(void *)(work + 25344); /* [r: 64, j: 96] */
+    float *const score = (float *)(void *)(work + 25344); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 389248); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 390272); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 391296); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 456832); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 837632); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 514048); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query + i, splat_v3(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_in[u] = (vec_v3){0};
-        }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_in[u] += load_v3(q_tile + d * 272 + i);
-            }
-        }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query + i, load_v3(query + i) + query_in[u]);
-        }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_3 + i, splat_v3(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
-        vec_v3 query_3_in = (vec_v3){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
-            const vec_v3 q_tile_new2 = q_tile_0 - t_1;
-            store_v3(q_tile + d * 272 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
-        }
-        store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
-    }
-    /* query_5 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_5 + i, splat_v3(0.0f));
-    }
-    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
-        vec_v3 query_5_in = (vec_v3){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_3 = load_v3(q_tile + d * 272 + i);
-            const vec_v3 q_tile_new5 = q_tile_3 * t_4;
-            store_v3(q_tile + d * 272 + i, q_tile_new5);
-            query_5_in += q_tile_new5;
-        }
-        store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
-    }
-    /* query_7 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_7 + i, splat_v3(0.0f));
-    }
-    /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_7 = load_v3(query_5 + i) * 0.015625f;
-        vec_v3 query_7_in = (vec_v3){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_6 = load_v3(q_tile + d * 272 + i);
-            const vec_v3 q_tile_new8 = q_tile_6 - t_7;
-            store_v3(q_tile + d * 272 + i, q_tile_new8);
-            query_7_in += q_tile_new8 * q_tile_new8;
-        }
-        store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
-    }
-    /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_7 + i, 1.0f / sqrt_v3((load_v3(query_7 + i) * 0.015625f) + 1e-05f));
-    }
-    /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_7_9 = load_v3(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(query_9 + d * 272 + i, ((load_v3(q_tile + d * 272 + i) * query_7_9) * sketch_g1_norm0_weight[d]) +
-                sketch_g1_norm0_bias[d]);
-        }
-    }
-    /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_v3(round_up(i1 - i0, 16), sketch_g1_w0, query_9, query_10);
-    /* query_12 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_12 + r * 272 + i, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-        const int64_t h1 = min(h0 + 192, h_end);
-        /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
-           0.7978846f) + 1.0f) */
+    float *const q_tile = (float *)(void *)(work + 49280); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 25728); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 1024;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t h = h0; h < h1; h++) {
-                const vec_v3 query_10_10 = load_v3(query_10 + h * 272 + i);
-                store_v3(query_11 + (h - h0) * 272 + i, (query_10_10 * 0.5f) * (tanh_v3((query_10_10 + (((query_10_10 *
-                    query_10_10) * query_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
-            }
+            store_v3(query + i, splat_v3(0.0f));
         }
-        /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-        dot1_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
-    }
-    /* query_13 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_13 + i, splat_v3(0.0f));
-    }
-    /* query_13 += query_12 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_13_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_13_in[u] = (vec_v3){0};
-        }
-        for (int64_t r = 0; r < 64; r++) {
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_13_in[u] += load_v3(query_12 + r * 272 + i);
+                query_in[u] = (vec_v3){0};
             }
-        }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in[u]);
-        }
-    }
-    /* query_15 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_15 + i, splat_v3(0.0f));
-    }
-    /* query_12 = query_12 - (query_13 * 0.015625f); query_15 += query_12 * query_12 */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_12 = load_v3(query_13 + i) * 0.015625f;
-        vec_v3 query_15_in = (vec_v3){0};
-        for (int64_t r = 0; r < 64; r++) {
-            const vec_v3 query_12_11 = load_v3(query_12 + r * 272 + i);
-            const vec_v3 query_12_new13 = query_12_11 - t_12;
-            store_v3(query_12 + r * 272 + i, query_12_new13);
-            query_15_in += query_12_new13 * query_12_new13;
-        }
-        store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
-    }
-    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
-       sketch.g1.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.015625f) + 1e-05f);
-        for (int64_t r = 0; r < 64; r++) {
-            store_v3(query_12 + r * 272 + i, ((load_v3(query_12 + r * 272 + i) * t_14) * sketch_g1_norm1_weight[r]) +
-                sketch_g1_norm1_bias[r]);
-        }
-    }
-    /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot0_v3(round_up(i1 - i0, 16), sketch_g1_w2, query_12, query_17);
-    /* query_19 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_in[u] += load_v3(q_tile + d * 16 + i);
+                }
+            }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_19 + r * 272 + i, splat_v3(0.0f));
+                store_v3(query + i, load_v3(query + i) + query_in[u]);
             }
         }
-    }
-    {
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_3 + i, splat_v3(0.0f));
+        }
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
+            vec_v3 query_3_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
+                const vec_v3 q_tile_new2 = q_tile_0 - t_1;
+                store_v3(q_tile + d * 16 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+        }
+        /* query_5 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_5 + i, splat_v3(0.0f));
+        }
+        /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+            vec_v3 query_5_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 q_tile_3 = load_v3(q_tile + d * 16 + i);
+                const vec_v3 q_tile_new5 = q_tile_3 * t_4;
+                store_v3(q_tile + d * 16 + i, q_tile_new5);
+                query_5_in += q_tile_new5;
+            }
+            store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
+        }
+        /* query_7 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_7 + i, splat_v3(0.0f));
+        }
+        /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_7 = load_v3(query_5 + i) * 0.015625f;
+            vec_v3 query_7_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 q_tile_6 = load_v3(q_tile + d * 16 + i);
+                const vec_v3 q_tile_new8 = q_tile_6 - t_7;
+                store_v3(q_tile + d * 16 + i, q_tile_new8);
+                query_7_in += q_tile_new8 * q_tile_new8;
+            }
+            store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
+        }
+        /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_7 + i, 1.0f / sqrt_v3((load_v3(query_7 + i) * 0.015625f) + 1e-05f));
+        }
+        /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 query_7_9 = load_v3(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(query_9 + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * query_7_9) * sketch_g1_norm0_weight[d])
+                    + sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+        dot0_v3(sketch_g1_w0, query_9, query_10);
+        /* query_12 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_12 + r * 16 + i, splat_v3(0.0f));
+                }
+            }
+        }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
-            /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+            /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_v3 query_17_15 = load_v3(query_17 + h * 272 + i);
-                    store_v3(query_18 + (h - h0) * 272 + i, (query_17_15 * 0.5f) * (tanh_v3((query_17_15 +
-                        (((query_17_15 * query_17_15) * query_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_v3 query_10_10 = load_v3(query_10 + h * 16 + i);
+                    store_v3(query_11 + (h - h0) * 16 + i, (query_10_10 * 0.5f) * (tanh_v3((query_10_10 + (((query_10_10
+                        * query_10_10) * query_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
-            /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-            dot1_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+            /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
+            dot1_v3(h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
         }
-    }
-    /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_7_16 = load_v3(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 272 + i, ((load_v3(q_tile + d * 272 + i) * query_7_16) * sketch_g2_norm0_weight[d]) +
-                sketch_g2_norm0_bias[d]);
+        /* query_13 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_13 + i, splat_v3(0.0f));
         }
-    }
-    /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-    dot0_v3(round_up(i1 - i0, 16), sketch_g2_w0, q_tile, query_21);
-    /* query_23 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t r = 0; r < 64; r++) {
+        /* query_13 += query_12 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_13_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_23 + r * 272 + i, splat_v3(0.0f));
+                query_13_in[u] = (vec_v3){0};
             }
-        }
-    }
-    {
-        for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = min(h0 + 192, h_end);
-            /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
-               0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t h = h0; h < h1; h++) {
-                    const vec_v3 query_21_17 = load_v3(query_21 + h * 272 + i);
-                    store_v3(query_22 + (h - h0) * 272 + i, (query_21_17 * 0.5f) * (tanh_v3((query_21_17 +
-                        (((query_21_17 * query_21_17) * query_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_13_in[u] += load_v3(query_12 + r * 16 + i);
                 }
             }
-            /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-            dot1_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
-        }
-    }
-    /* query_24 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_24 + i, splat_v3(0.0f));
-    }
-    /* query_24 += query_23 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_24_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_24_in[u] = (vec_v3){0};
-        }
-        for (int64_t r = 0; r < 64; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_24_in[u] += load_v3(query_23 + r * 272 + i);
+                store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in[u]);
+        /* query_15 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_15 + i, splat_v3(0.0f));
         }
-    }
-    /* query_26 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_26 + i, splat_v3(0.0f));
-    }
-    /* query_23 = query_23 - (query_24 * 0.015625f); query_26 += query_23 * query_23 */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_19 = load_v3(query_24 + i) * 0.015625f;
-        vec_v3 query_26_in = (vec_v3){0};
-        for (int64_t r = 0; r < 64; r++) {
-            const vec_v3 query_23_18 = load_v3(query_23 + r * 272 + i);
-            const vec_v3 query_23_new20 = query_23_18 - t_19;
-            store_v3(query_23 + r * 272 + i, query_23_new20);
-            query_26_in += query_23_new20 * query_23_new20;
+        /* query_12 = query_12 - (query_13 * 0.015625f); query_15 += query_12 * query_12 */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_12 = load_v3(query_13 + i) * 0.015625f;
+            vec_v3 query_15_in = (vec_v3){0};
+            for (int64_t r = 0; r < 64; r++) {
+                const vec_v3 query_12_11 = load_v3(query_12 + r * 16 + i);
+                const vec_v3 query_12_new13 = query_12_11 - t_12;
+                store_v3(query_12 + r * 16 + i, query_12_new13);
+                query_15_in += query_12_new13 * query_12_new13;
+            }
+            store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
         }
-        store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
-    }
-    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
-       sketch.g2.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.015625f) + 1e-05f);
-        for (int64_t r = 0; r < 64; r++) {
-            store_v3(query_23 + r * 272 + i, ((load_v3(query_23 + r * 272 + i) * t_21) * sketch_g2_norm1_weight[r]) +
-                sketch_g2_norm1_bias[r]);
-        }
-    }
-    /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot0_v3(round_up(i1 - i0, 16), sketch_g2_w2, query_23, query_28);
-    /* query_30 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_30 + r * 272 + i, splat_v3(0.0f));
+        /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.015625f) + 1e-05f);
+            for (int64_t r = 0; r < 64; r++) {
+                store_v3(query_12 + r * 16 + i, ((load_v3(query_12 + r * 16 + i) * t_14) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
             }
         }
-    }
-    {
-        for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = min(h0 + 192, h_end);
-            /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
-               0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t h = h0; h < h1; h++) {
-                    const vec_v3 query_28_22 = load_v3(query_28 + h * 272 + i);
-                    store_v3(query_29 + (h - h0) * 272 + i, (query_28_22 * 0.5f) * (tanh_v3((query_28_22 +
-                        (((query_28_22 * query_28_22) * query_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
+        /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+        dot0_v3(sketch_g1_w2, query_12, query_17);
+        /* query_19 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_19 + r * 16 + i, splat_v3(0.0f));
                 }
             }
-            /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-            dot1_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
         }
-    }
-    /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        for (int64_t r = 0; r < 64; r++) {
-            store_v3(query_19 + r * 272 + i, tanh_v3((load_v3(query_19 + r * 272 + i) * load_v3(query_30 + r * 272 + i))
-                * 0.125f) * 8.0f);
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_v3 query_17_15 = load_v3(query_17 + h * 16 + i);
+                        store_v3(query_18 + (h - h0) * 16 + i, (query_17_15 * 0.5f) * (tanh_v3((query_17_15 +
+                            (((query_17_15 * query_17_15) * query_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
+                dot1_v3(h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+            }
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
+        /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 query_7_16 = load_v3(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(q_tile + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * query_7_16) * sketch_g2_norm0_weight[d])
+                    + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
+        dot0_v3(sketch_g2_w0, q_tile, query_21);
+        /* query_23 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_23 + r * 16 + i, splat_v3(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_v3 query_21_17 = load_v3(query_21 + h * 16 + i);
+                        store_v3(query_22 + (h - h0) * 16 + i, (query_21_17 * 0.5f) * (tanh_v3((query_21_17 +
+                            (((query_21_17 * query_21_17) * query_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
+                dot1_v3(h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+            }
+        }
+        /* query_24 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_24 + i, splat_v3(0.0f));
+        }
+        /* query_24 += query_23 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_24_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
+                query_24_in[u] = (vec_v3){0};
+            }
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_24_in[u] += load_v3(query_23 + r * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in[u]);
+            }
+        }
+        /* query_26 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_26 + i, splat_v3(0.0f));
+        }
+        /* query_23 = query_23 - (query_24 * 0.015625f); query_26 += query_23 * query_23 */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_19 = load_v3(query_24 + i) * 0.015625f;
+            vec_v3 query_26_in = (vec_v3){0};
+            for (int64_t r = 0; r < 64; r++) {
+                const vec_v3 query_23_18 = load_v3(query_23 + r * 16 + i);
+                const vec_v3 query_23_new20 = query_23_18 - t_19;
+                store_v3(query_23 + r * 16 + i, query_23_new20);
+                query_26_in += query_23_new20 * query_23_new20;
+            }
+            store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
+        }
+        /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.015625f) + 1e-05f);
+            for (int64_t r = 0; r < 64; r++) {
+                store_v3(query_23 + r * 16 + i, ((load_v3(query_23 + r * 16 + i) * t_21) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+        dot0_v3(sketch_g2_w2, query_23, query_28);
+        /* query_30 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_30 + r * 16 + i, splat_v3(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_v3 query_28_22 = load_v3(query_28 + h * 16 + i);
+                        store_v3(query_29 + (h - h0) * 16 + i, (query_28_22 * 0.5f) * (tanh_v3((query_28_22 +
+                            (((query_28_22 * query_28_22) * query_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
+                dot1_v3(h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+            }
+        }
+        /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t r = 0; r < 64; r++) {
+                store_v3(query_31 + r * 16 + i, tanh_v3((load_v3(query_19 + r * 16 + i) * load_v3(query_30 + r * 16 +
+                    i)) * 0.125f) * 8.0f);
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -4208,7 +4252,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_in[u] += load_v3(k_tile + d * 144 + j);
+                    key_in[u] += load_v3(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -4224,9 +4268,9 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             const vec_v3 t_24 = load_v3(key + j) * 0.015625f;
             vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_23 = load_v3(k_tile + d * 144 + j);
+                const vec_v3 k_tile_23 = load_v3(k_tile + d * 96 + j);
                 const vec_v3 k_tile_new25 = k_tile_23 - t_24;
-                store_v3(k_tile + d * 144 + j, k_tile_new25);
+                store_v3(k_tile + d * 96 + j, k_tile_new25);
                 key_3_in += k_tile_new25 * k_tile_new25;
             }
             store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
@@ -4240,9 +4284,9 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             const vec_v3 t_27 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
             vec_v3 key_5_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_26 = load_v3(k_tile + d * 144 + j);
+                const vec_v3 k_tile_26 = load_v3(k_tile + d * 96 + j);
                 const vec_v3 k_tile_new28 = k_tile_26 * t_27;
-                store_v3(k_tile + d * 144 + j, k_tile_new28);
+                store_v3(k_tile + d * 96 + j, k_tile_new28);
                 key_5_in += k_tile_new28;
             }
             store_v3(key_5 + j, load_v3(key_5 + j) + key_5_in);
@@ -4256,9 +4300,9 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             const vec_v3 t_30 = load_v3(key_5 + j) * 0.015625f;
             vec_v3 key_7_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_29 = load_v3(k_tile + d * 144 + j);
+                const vec_v3 k_tile_29 = load_v3(k_tile + d * 96 + j);
                 const vec_v3 k_tile_new31 = k_tile_29 - t_30;
-                store_v3(k_tile + d * 144 + j, k_tile_new31);
+                store_v3(k_tile + d * 96 + j, k_tile_new31);
                 key_7_in += k_tile_new31 * k_tile_new31;
             }
             store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
@@ -4271,7 +4315,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_32 = load_v3(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_9 + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * key_7_32) * sketch_g1_norm0_weight[d]) +
+                store_v3(key_9 + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * key_7_32) * sketch_g1_norm0_weight[d]) +
                     sketch_g1_norm0_bias[d]);
             }
         }
@@ -4281,7 +4325,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_12 + r * 144 + j, splat_v3(0.0f));
+                    store_v3(key_12 + r * 96 + j, splat_v3(0.0f));
                 }
             }
         }
@@ -4291,8 +4335,8 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_v3 key_10_33 = load_v3(key_10 + h * 144 + j);
-                    store_v3(key_11 + (h - h0) * 144 + j, (key_10_33 * 0.5f) * (tanh_v3((key_10_33 + (((key_10_33 *
+                    const vec_v3 key_10_33 = load_v3(key_10 + h * 96 + j);
+                    store_v3(key_11 + (h - h0) * 96 + j, (key_10_33 * 0.5f) * (tanh_v3((key_10_33 + (((key_10_33 *
                         key_10_33) * key_10_33) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
@@ -4311,7 +4355,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_13_in[u] += load_v3(key_12 + r * 144 + j);
+                    key_13_in[u] += load_v3(key_12 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -4327,9 +4371,9 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             const vec_v3 t_35 = load_v3(key_13 + j) * 0.015625f;
             vec_v3 key_15_in = (vec_v3){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v3 key_12_34 = load_v3(key_12 + r * 144 + j);
+                const vec_v3 key_12_34 = load_v3(key_12 + r * 96 + j);
                 const vec_v3 key_12_new36 = key_12_34 - t_35;
-                store_v3(key_12 + r * 144 + j, key_12_new36);
+                store_v3(key_12 + r * 96 + j, key_12_new36);
                 key_15_in += key_12_new36 * key_12_new36;
             }
             store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
@@ -4339,7 +4383,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_37 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_12 + r * 144 + j, ((load_v3(key_12 + r * 144 + j) * t_37) * sketch_g1_norm1_weight[r]) +
+                store_v3(key_12 + r * 96 + j, ((load_v3(key_12 + r * 96 + j) * t_37) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -4349,7 +4393,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_19 + r * 144 + j, splat_v3(0.0f));
+                    store_v3(key_19 + r * 96 + j, splat_v3(0.0f));
                 }
             }
         }
@@ -4360,8 +4404,8 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 key_17_38 = load_v3(key_17 + h * 144 + j);
-                        store_v3(key_18 + (h - h0) * 144 + j, (key_17_38 * 0.5f) * (tanh_v3((key_17_38 + (((key_17_38 *
+                        const vec_v3 key_17_38 = load_v3(key_17 + h * 96 + j);
+                        store_v3(key_18 + (h - h0) * 96 + j, (key_17_38 * 0.5f) * (tanh_v3((key_17_38 + (((key_17_38 *
                             key_17_38) * key_17_38) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -4373,8 +4417,8 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_39 = load_v3(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * key_7_39) * sketch_g2_norm0_weight[d])
-                    + sketch_g2_norm0_bias[d]);
+                store_v3(k_tile + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * key_7_39) * sketch_g2_norm0_weight[d]) +
+                    sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
@@ -4383,7 +4427,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_23 + r * 144 + j, splat_v3(0.0f));
+                    store_v3(key_23 + r * 96 + j, splat_v3(0.0f));
                 }
             }
         }
@@ -4394,8 +4438,8 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 key_21_40 = load_v3(key_21 + h * 144 + j);
-                        store_v3(key_22 + (h - h0) * 144 + j, (key_21_40 * 0.5f) * (tanh_v3((key_21_40 + (((key_21_40 *
+                        const vec_v3 key_21_40 = load_v3(key_21 + h * 96 + j);
+                        store_v3(key_22 + (h - h0) * 96 + j, (key_21_40 * 0.5f) * (tanh_v3((key_21_40 + (((key_21_40 *
                             key_21_40) * key_21_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -4415,7 +4459,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_24_in[u] += load_v3(key_23 + r * 144 + j);
+                    key_24_in[u] += load_v3(key_23 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -4431,9 +4475,9 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             const vec_v3 t_42 = load_v3(key_24 + j) * 0.015625f;
             vec_v3 key_26_in = (vec_v3){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v3 key_23_41 = load_v3(key_23 + r * 144 + j);
+                const vec_v3 key_23_41 = load_v3(key_23 + r * 96 + j);
                 const vec_v3 key_23_new43 = key_23_41 - t_42;
-                store_v3(key_23 + r * 144 + j, key_23_new43);
+                store_v3(key_23 + r * 96 + j, key_23_new43);
                 key_26_in += key_23_new43 * key_23_new43;
             }
             store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
@@ -4443,7 +4487,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_44 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_23 + r * 144 + j, ((load_v3(key_23 + r * 144 + j) * t_44) * sketch_g2_norm1_weight[r]) +
+                store_v3(key_23 + r * 96 + j, ((load_v3(key_23 + r * 96 + j) * t_44) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -4453,7 +4497,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_30 + r * 144 + j, splat_v3(0.0f));
+                    store_v3(key_30 + r * 96 + j, splat_v3(0.0f));
                 }
             }
         }
@@ -4464,8 +4508,8 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 key_28_45 = load_v3(key_28 + h * 144 + j);
-                        store_v3(key_29 + (h - h0) * 144 + j, (key_28_45 * 0.5f) * (tanh_v3((key_28_45 + (((key_28_45 *
+                        const vec_v3 key_28_45 = load_v3(key_28 + h * 96 + j);
+                        store_v3(key_29 + (h - h0) * 96 + j, (key_28_45 * 0.5f) * (tanh_v3((key_28_45 + (((key_28_45 *
                             key_28_45) * key_28_45) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
@@ -4476,73 +4520,89 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_19 + r * 144 + j, tanh_v3((load_v3(key_19 + r * 144 + j) * load_v3(key_30 + r * 144 + j)) *
+                store_v3(key_19 + r * 96 + j, tanh_v3((load_v3(key_19 + r * 96 + j) * load_v3(key_30 + r * 96 + j)) *
                     0.125f) * 8.0f);
             }
         }
-        /* score[j][i] = sum over r of key_19 * query_19 */
-        dot4_v3(round_up(i1 - i0, 16), j1 - j0, key_19, query_19, score);
-        /* score = score * score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    const vec_v3 score_46 = load_v3(score + j * 272 + i);
-                    store_v3(score + j * 272 + i, score_46 * score_46);
-                }
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_47 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_48 = (i0 + i + lane_v3) + t_47;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 1024;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key_19 * query_31 */
+            dot4_v3(j1 - j0, key_19, query_31, score);
+            /* score = score * score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_48, mask_v3),
-                        load_v3(score + j * 272 + i), splat_v3(0.0f)));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        const vec_v3 score_46 = load_v3(score + j * 16 + i);
+                        store_v3(score + j * 16 + i, score_46 * score_46);
+                    }
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_sum_in[u] = (vec_v3){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot5_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[32];
-                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_49 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_47 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_49), mask_v3);
+                    const ints_v3 t_48 = (i0 + i + lane_v3) + t_47;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_48, mask_v3),
+                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                    }
                 }
-                add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot6_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_50 = load_v3(row_sum + i) + 1.0f;
-        const mask_v3 t_51 = t_50 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_51, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_50));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] = (vec_v3){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] += load_v3(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot5_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 seen[2];
+                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_49 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_49), mask_v3);
+                    }
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot6_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_50 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_51 = t_50 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_51, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_50));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -6273,7 +6333,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot2_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
+        dot14_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -6294,7 +6354,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot15_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -6341,7 +6401,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot2_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
+        dot14_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -6363,7 +6423,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot15_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -6375,7 +6435,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot2_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_21);
+        dot14_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -6397,7 +6457,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot15_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -6445,7 +6505,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot2_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
+        dot14_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -6467,7 +6527,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot15_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -6478,7 +6538,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot14_v3(round_up(j1 - j0, 16), rows, query_31, key_19, score);
+        dot16_v3(round_up(j1 - j0, 16), rows, query_31, key_19, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -6512,7 +6572,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot17_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
@@ -6523,7 +6583,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                     v_row, j1 - j0, seen);
             }
         } else
-            dot16_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot18_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -6881,7 +6941,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -6898,7 +6958,7 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 4];
+    float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
@@ -6917,65 +6977,81 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 16, c, 16, 0, NULL, NULL);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 16, c, 16, 1, NULL, NULL);
 }
-APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot2_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 96, c, 96, 0, NULL, NULL);
 }
-APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot3_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 96, c, 96, 1, NULL, NULL);
+}
+APART void dot4_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
+}
+APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot6_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot7_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot10_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot11_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot12_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot13_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot14_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot15_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+}
+APART void dot16_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot17_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot18_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -7013,365 +7089,375 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
-    float *const query_5 = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_7 = (float *)(void *)(work + 512); /* [i: 128] */
-    float *const query_9 = (float *)(void *)(work + 1024); /* [d: 64, i: 128 of 144] */
-    float *const query_10 = (float *)(void *)(work + 37888); /* [h: 512, i: 128 of 144] */
-    float *const query_11 = (float *)(void *)(work + 332800); /* [h: 192, i: 128 of 144] */
-    float *const query_12 = (float *)(void *)(work + 1024); /* [r: 64, i: 128 of 144] */
-    float *const query_13 = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_15 = (float *)(void *)(work + 37888); /* [i: 128] */
-    float *const query_17 = (float *)(void *)(work + 37888); /* [h: 512, i: 128 of 144] */
-    float *const query_18 = (float *)(void *)(work + 332800); /* [h: 192, i: 128 of 144] */
-    float *const query_19 = (float *)(void *)(work + 443392); /* [r: 64, i: 128 of 144] */
-    float *const query_21 = (float *)(void *)(work + 0); /* [h: 512, i: 128 of 144] */
-    float *const query_22 = (float *)(void *)(work + 294912); /* [h: 192, i: 128 of 144] */
-    float *const query_23 = (float *)(void *)(work + 405504); /* [r: 64, i: 128 of 144] */
-    float *const query_24 = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_26 = (float *)(void *)(work + 512); /* [i: 128] */
-    float *const query_28 = (float *)(void *)(work + 0); /* [h: 512, i: 128 of 144] */
-    float *const query_29 = (float *)(void *)(work + 294912); /* [h: 192, i: 128 of 144] */
-    float *const query_30 = (float *)(void *)(work + 405504); /* [r: 64, i: 128 of 144] */
-    float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_7 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 1152); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 38016); /* [h: 512, j: 144] */
-    float *const key_11 = (float *)(void *)(work + 480256); /* [h: 192, j: 144] */
-    float *const key_12 = (float *)(void *)(work + 1152); /* [r: 64, j: 144] */
-    float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_15 = (float *)(void *)(work + 38016); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 38016); /* [h: 512, j: 144] */
-    float *const key_18 = (float *)(void *)(work + 480256); /* [h: 192, j: 144] */
-    float *const key_19 = (float *)(void *)(work + 1152); /* [r: 64, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 38016); /* [h: 512, j: 144] */
-    float *const key_22 = (float *)(void *)(work + 480256); /* [h: 192, j: 144] */
-    float *const key_23 = (float *)(void *)(work + 332928); /* [r: 64, j: 144] */
-    float *const key_24 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_26 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 38016); /* [h: 512, j: 144] */
-    float *const key_29 = (float *)(void *)(work + 480256); /* [h: 192, j: 144] */
-    float *const key_30 = (float *)(void *)(work + 332928); /* [r: 64, j: 144] */
-    float *const score = (float *)(void *)(work + 38016); /* [j: 144, i: 128 of 144] */
-    float *const row_sum = (float *)(void *)(work + 369792); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 370304); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 370816); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 590848); /* [e: 64, i: 128 of 144] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_3 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_5 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_7 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_9 = (float *)(void *)(work + 128); /* [d: 64, i: 16] */
+    float *const query_10 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
+    float *const query_11 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
+    float *const query_12 = (float *)(void *)(work + 128); /* [r: 64, i: 16] */
+    float *const query_13 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_15 = (float *)(void *)(work + 4224); /* [i: 16] */
+    float *const query_17 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
+    float *const query_18 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
+    float *const query_19 = (float *)(void *)(work + 128); /* [r: 64, i: 16] */
+    float *const query_21 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
+    float *const query_22 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
+    float *const query_23 = (float *)(void *)(work + 49280); /* [r: 64, i: 16] */
+    float *const query_24 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_26 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_28 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
+    float *const query_29 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
+    float *const query_30 = (float *)(void *)(work + 49280); /* [r: 64, i: 16] */
+    float *const all_query_31 = (float *)(void *)(work + 53376); /* [r: 64, i: 16, 8 times] */
+    float *const key_5 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_7 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 768); /* [d: 64, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 86144); /* [h: 512, j: 96] */
+    float *const key_11 = (float *)(void *)(work + 282752); /* [h: 192, j: 96] */
+    float *const key_12 = (float *)(void *)(work + 768); /* [r: 64, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_15 = (float *)(void *)(work + 25344); /* [j: 96] */
+    float *const key_17 = (float *)(void *)(work + 86144); /* [h: 512, j: 96] */
+    float *const key_18 = (float *)(void *)(work + 282752); /* [h: 192, j: 96] */
+    float *const key_19 = (float *)(void *)(work + 768); /* [r: 64, j: 96] */
+    float *const key_21 = (float *)(void *)(work + 86144); /* [h: 512, j: 96] */
+    float *const key_22 = (float *)(void *)(work + 282752); /* [h: 192, j: 96] */
+    float *const key_23 = (float *)(void *)(work + 25344); /* [r: 64, j: 96] */
+    float *const key_24 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_26 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_28 = (float *)(void *)(work + 86144); /* [h: 512, j: 96] */
+    float *const key_29 = (float *)(void *)(work + 282752); /* [h: 192, j: 96] */
+    float *const key_30 = (float *)(void *)(work + 25344); /* [r: 64, j: 96] */
+    float *const score = (float *)(void *)(work + 25344); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 356480); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 356992); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 357504); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 390272); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 480256); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 332928); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query + i, splat_any(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_in[u] = (vec_any){0};
-        }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_in[u] += load_any(q_tile + d * 144 + i);
-            }
-        }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query + i, load_any(query + i) + query_in[u]);
-        }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_3 + i, splat_any(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_1 = load_any(query + i) * 0.015625f;
-        vec_any query_3_in = (vec_any){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
-            const vec_any q_tile_new2 = q_tile_0 - t_1;
-            store_any(q_tile + d * 144 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
-        }
-        store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
-    }
-    /* query_5 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_5 + i, splat_any(0.0f));
-    }
-    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_4 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
-        vec_any query_5_in = (vec_any){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_3 = load_any(q_tile + d * 144 + i);
-            const vec_any q_tile_new5 = q_tile_3 * t_4;
-            store_any(q_tile + d * 144 + i, q_tile_new5);
-            query_5_in += q_tile_new5;
-        }
-        store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
-    }
-    /* query_7 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_7 + i, splat_any(0.0f));
-    }
-    /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_7 = load_any(query_5 + i) * 0.015625f;
-        vec_any query_7_in = (vec_any){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_6 = load_any(q_tile + d * 144 + i);
-            const vec_any q_tile_new8 = q_tile_6 - t_7;
-            store_any(q_tile + d * 144 + i, q_tile_new8);
-            query_7_in += q_tile_new8 * q_tile_new8;
-        }
-        store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
-    }
-    /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_7 + i, 1.0f / sqrt_any((load_any(query_7 + i) * 0.015625f) + 1e-05f));
-    }
-    /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_7_9 = load_any(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(query_9 + d * 144 + i, ((load_any(q_tile + d * 144 + i) * query_7_9) * sketch_g1_norm0_weight[d])
-                + sketch_g1_norm0_bias[d]);
-        }
-    }
-    /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
-    /* query_12 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_12 + r * 144 + i, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-        const int64_t h1 = min(h0 + 192, h_end);
-        /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
-           0.7978846f) + 1.0f) */
+    float *const q_tile = (float *)(void *)(work + 49280); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 25728); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 1024;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t h = h0; h < h1; h++) {
-                const vec_any query_10_10 = load_any(query_10 + h * 144 + i);
-                store_any(query_11 + (h - h0) * 144 + i, (query_10_10 * 0.5f) * (tanh_any((query_10_10 + (((query_10_10
-                    * query_10_10) * query_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
-            }
+            store_any(query + i, splat_any(0.0f));
         }
-        /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-        dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
-    }
-    /* query_13 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_13 + i, splat_any(0.0f));
-    }
-    /* query_13 += query_12 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_13_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_13_in[u] = (vec_any){0};
-        }
-        for (int64_t r = 0; r < 64; r++) {
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_13_in[u] += load_any(query_12 + r * 144 + i);
+                query_in[u] = (vec_any){0};
             }
-        }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query_13 + i, load_any(query_13 + i) + query_13_in[u]);
-        }
-    }
-    /* query_15 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_15 + i, splat_any(0.0f));
-    }
-    /* query_12 = query_12 - (query_13 * 0.015625f); query_15 += query_12 * query_12 */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_12 = load_any(query_13 + i) * 0.015625f;
-        vec_any query_15_in = (vec_any){0};
-        for (int64_t r = 0; r < 64; r++) {
-            const vec_any query_12_11 = load_any(query_12 + r * 144 + i);
-            const vec_any query_12_new13 = query_12_11 - t_12;
-            store_any(query_12 + r * 144 + i, query_12_new13);
-            query_15_in += query_12_new13 * query_12_new13;
-        }
-        store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
-    }
-    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
-       sketch.g1.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_14 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.015625f) + 1e-05f);
-        for (int64_t r = 0; r < 64; r++) {
-            store_any(query_12 + r * 144 + i, ((load_any(query_12 + r * 144 + i) * t_14) * sketch_g1_norm1_weight[r]) +
-                sketch_g1_norm1_bias[r]);
-        }
-    }
-    /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot0_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
-    /* query_19 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_in[u] += load_any(q_tile + d * 16 + i);
+                }
+            }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_19 + r * 144 + i, splat_any(0.0f));
+                store_any(query + i, load_any(query + i) + query_in[u]);
             }
         }
-    }
-    {
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_3 + i, splat_any(0.0f));
+        }
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_1 = load_any(query + i) * 0.015625f;
+            vec_any query_3_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
+                const vec_any q_tile_new2 = q_tile_0 - t_1;
+                store_any(q_tile + d * 16 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+        }
+        /* query_5 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_5 + i, splat_any(0.0f));
+        }
+        /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_4 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+            vec_any query_5_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any q_tile_3 = load_any(q_tile + d * 16 + i);
+                const vec_any q_tile_new5 = q_tile_3 * t_4;
+                store_any(q_tile + d * 16 + i, q_tile_new5);
+                query_5_in += q_tile_new5;
+            }
+            store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
+        }
+        /* query_7 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_7 + i, splat_any(0.0f));
+        }
+        /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_7 = load_any(query_5 + i) * 0.015625f;
+            vec_any query_7_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any q_tile_6 = load_any(q_tile + d * 16 + i);
+                const vec_any q_tile_new8 = q_tile_6 - t_7;
+                store_any(q_tile + d * 16 + i, q_tile_new8);
+                query_7_in += q_tile_new8 * q_tile_new8;
+            }
+            store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
+        }
+        /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_7 + i, 1.0f / sqrt_any((load_any(query_7 + i) * 0.015625f) + 1e-05f));
+        }
+        /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any query_7_9 = load_any(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(query_9 + d * 16 + i, ((load_any(q_tile + d * 16 + i) * query_7_9) *
+                    sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+        dot0_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
+        /* query_12 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_12 + r * 16 + i, splat_any(0.0f));
+                }
+            }
+        }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
-            /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+            /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_any query_17_15 = load_any(query_17 + h * 144 + i);
-                    store_any(query_18 + (h - h0) * 144 + i, (query_17_15 * 0.5f) * (tanh_any((query_17_15 +
-                        (((query_17_15 * query_17_15) * query_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_any query_10_10 = load_any(query_10 + h * 16 + i);
+                    store_any(query_11 + (h - h0) * 16 + i, (query_10_10 * 0.5f) * (tanh_any((query_10_10 +
+                        (((query_10_10 * query_10_10) * query_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
-            /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-            dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+            /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
+            dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
         }
-    }
-    /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_7_16 = load_any(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 144 + i, ((load_any(q_tile + d * 144 + i) * query_7_16) * sketch_g2_norm0_weight[d])
-                + sketch_g2_norm0_bias[d]);
+        /* query_13 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_13 + i, splat_any(0.0f));
         }
-    }
-    /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-    dot0_any(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_21);
-    /* query_23 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t r = 0; r < 64; r++) {
+        /* query_13 += query_12 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_13_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_23 + r * 144 + i, splat_any(0.0f));
+                query_13_in[u] = (vec_any){0};
             }
-        }
-    }
-    {
-        for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = min(h0 + 192, h_end);
-            /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
-               0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t h = h0; h < h1; h++) {
-                    const vec_any query_21_17 = load_any(query_21 + h * 144 + i);
-                    store_any(query_22 + (h - h0) * 144 + i, (query_21_17 * 0.5f) * (tanh_any((query_21_17 +
-                        (((query_21_17 * query_21_17) * query_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_13_in[u] += load_any(query_12 + r * 16 + i);
                 }
             }
-            /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-            dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
-        }
-    }
-    /* query_24 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_24 + i, splat_any(0.0f));
-    }
-    /* query_24 += query_23 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_24_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_24_in[u] = (vec_any){0};
-        }
-        for (int64_t r = 0; r < 64; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_24_in[u] += load_any(query_23 + r * 144 + i);
+                store_any(query_13 + i, load_any(query_13 + i) + query_13_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query_24 + i, load_any(query_24 + i) + query_24_in[u]);
+        /* query_15 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_15 + i, splat_any(0.0f));
         }
-    }
-    /* query_26 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_26 + i, splat_any(0.0f));
-    }
-    /* query_23 = query_23 - (query_24 * 0.015625f); query_26 += query_23 * query_23 */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_19 = load_any(query_24 + i) * 0.015625f;
-        vec_any query_26_in = (vec_any){0};
-        for (int64_t r = 0; r < 64; r++) {
-            const vec_any query_23_18 = load_any(query_23 + r * 144 + i);
-            const vec_any query_23_new20 = query_23_18 - t_19;
-            store_any(query_23 + r * 144 + i, query_23_new20);
-            query_26_in += query_23_new20 * query_23_new20;
+        /* query_12 = query_12 - (query_13 * 0.015625f); query_15 += query_12 * query_12 */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_12 = load_any(query_13 + i) * 0.015625f;
+            vec_any query_15_in = (vec_any){0};
+            for (int64_t r = 0; r < 64; r++) {
+                const vec_any query_12_11 = load_any(query_12 + r * 16 + i);
+                const vec_any query_12_new13 = query_12_11 - t_12;
+                store_any(query_12 + r * 16 + i, query_12_new13);
+                query_15_in += query_12_new13 * query_12_new13;
+            }
+            store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
         }
-        store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
-    }
-    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
-       sketch.g2.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_21 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.015625f) + 1e-05f);
-        for (int64_t r = 0; r < 64; r++) {
-            store_any(query_23 + r * 144 + i, ((load_any(query_23 + r * 144 + i) * t_21) * sketch_g2_norm1_weight[r]) +
-                sketch_g2_norm1_bias[r]);
-        }
-    }
-    /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot0_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
-    /* query_30 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_30 + r * 144 + i, splat_any(0.0f));
+        /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_14 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.015625f) + 1e-05f);
+            for (int64_t r = 0; r < 64; r++) {
+                store_any(query_12 + r * 16 + i, ((load_any(query_12 + r * 16 + i) * t_14) * sketch_g1_norm1_weight[r])
+                    + sketch_g1_norm1_bias[r]);
             }
         }
-    }
-    {
-        for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = min(h0 + 192, h_end);
-            /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
-               0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t h = h0; h < h1; h++) {
-                    const vec_any query_28_22 = load_any(query_28 + h * 144 + i);
-                    store_any(query_29 + (h - h0) * 144 + i, (query_28_22 * 0.5f) * (tanh_any((query_28_22 +
-                        (((query_28_22 * query_28_22) * query_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
+        /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+        dot0_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
+        /* query_19 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_19 + r * 16 + i, splat_any(0.0f));
                 }
             }
-            /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-            dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
         }
-    }
-    /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        for (int64_t r = 0; r < 64; r++) {
-            store_any(query_19 + r * 144 + i, tanh_any((load_any(query_19 + r * 144 + i) * load_any(query_30 + r * 144 +
-                i)) * 0.125f) * 8.0f);
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_any query_17_15 = load_any(query_17 + h * 16 + i);
+                        store_any(query_18 + (h - h0) * 16 + i, (query_17_15 * 0.5f) * (tanh_any((query_17_15 +
+                            (((query_17_15 * query_17_15) * query_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
+                dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+            }
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
+        /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any query_7_16 = load_any(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(q_tile + d * 16 + i, ((load_any(q_tile + d * 16 + i) * query_7_16) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
+        dot0_any(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_21);
+        /* query_23 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_23 + r * 16 + i, splat_any(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_any query_21_17 = load_any(query_21 + h * 16 + i);
+                        store_any(query_22 + (h - h0) * 16 + i, (query_21_17 * 0.5f) * (tanh_any((query_21_17 +
+                            (((query_21_17 * query_21_17) * query_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
+                dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+            }
+        }
+        /* query_24 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_24 + i, splat_any(0.0f));
+        }
+        /* query_24 += query_23 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_24_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
+                query_24_in[u] = (vec_any){0};
+            }
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_24_in[u] += load_any(query_23 + r * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query_24 + i, load_any(query_24 + i) + query_24_in[u]);
+            }
+        }
+        /* query_26 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_26 + i, splat_any(0.0f));
+        }
+        /* query_23 = query_23 - (query_24 * 0.015625f); query_26 += query_23 * query_23 */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_19 = load_any(query_24 + i) * 0.015625f;
+            vec_any query_26_in = (vec_any){0};
+            for (int64_t r = 0; r < 64; r++) {
+                const vec_any query_23_18 = load_any(query_23 + r * 16 + i);
+                const vec_any query_23_new20 = query_23_18 - t_19;
+                store_any(query_23 + r * 16 + i, query_23_new20);
+                query_26_in += query_23_new20 * query_23_new20;
+            }
+            store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
+        }
+        /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_21 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.015625f) + 1e-05f);
+            for (int64_t r = 0; r < 64; r++) {
+                store_any(query_23 + r * 16 + i, ((load_any(query_23 + r * 16 + i) * t_21) * sketch_g2_norm1_weight[r])
+                    + sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+        dot0_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
+        /* query_30 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_30 + r * 16 + i, splat_any(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_any query_28_22 = load_any(query_28 + h * 16 + i);
+                        store_any(query_29 + (h - h0) * 16 + i, (query_28_22 * 0.5f) * (tanh_any((query_28_22 +
+                            (((query_28_22 * query_28_22) * query_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
+                dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+            }
+        }
+        /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t r = 0; r < 64; r++) {
+                store_any(query_31 + r * 16 + i, tanh_any((load_any(query_19 + r * 16 + i) * load_any(query_30 + r * 16
+                    + i)) * 0.125f) * 8.0f);
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -7384,7 +7470,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_in[u] += load_any(k_tile + d * 144 + j);
+                    key_in[u] += load_any(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -7400,9 +7486,9 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             const vec_any t_24 = load_any(key + j) * 0.015625f;
             vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_23 = load_any(k_tile + d * 144 + j);
+                const vec_any k_tile_23 = load_any(k_tile + d * 96 + j);
                 const vec_any k_tile_new25 = k_tile_23 - t_24;
-                store_any(k_tile + d * 144 + j, k_tile_new25);
+                store_any(k_tile + d * 96 + j, k_tile_new25);
                 key_3_in += k_tile_new25 * k_tile_new25;
             }
             store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
@@ -7416,9 +7502,9 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             const vec_any t_27 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
             vec_any key_5_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_26 = load_any(k_tile + d * 144 + j);
+                const vec_any k_tile_26 = load_any(k_tile + d * 96 + j);
                 const vec_any k_tile_new28 = k_tile_26 * t_27;
-                store_any(k_tile + d * 144 + j, k_tile_new28);
+                store_any(k_tile + d * 96 + j, k_tile_new28);
                 key_5_in += k_tile_new28;
             }
             store_any(key_5 + j, load_any(key_5 + j) + key_5_in);
@@ -7432,9 +7518,9 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             const vec_any t_30 = load_any(key_5 + j) * 0.015625f;
             vec_any key_7_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_29 = load_any(k_tile + d * 144 + j);
+                const vec_any k_tile_29 = load_any(k_tile + d * 96 + j);
                 const vec_any k_tile_new31 = k_tile_29 - t_30;
-                store_any(k_tile + d * 144 + j, k_tile_new31);
+                store_any(k_tile + d * 96 + j, k_tile_new31);
                 key_7_in += k_tile_new31 * k_tile_new31;
             }
             store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
@@ -7447,17 +7533,17 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_32 = load_any(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_9 + d * 144 + j, ((load_any(k_tile + d * 144 + j) * key_7_32) * sketch_g1_norm0_weight[d])
-                    + sketch_g1_norm0_bias[d]);
+                store_any(key_9 + d * 96 + j, ((load_any(k_tile + d * 96 + j) * key_7_32) * sketch_g1_norm0_weight[d]) +
+                    sketch_g1_norm0_bias[d]);
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
+        dot2_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_12 + r * 144 + j, splat_any(0.0f));
+                    store_any(key_12 + r * 96 + j, splat_any(0.0f));
                 }
             }
         }
@@ -7467,13 +7553,13 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_any key_10_33 = load_any(key_10 + h * 144 + j);
-                    store_any(key_11 + (h - h0) * 144 + j, (key_10_33 * 0.5f) * (tanh_any((key_10_33 + (((key_10_33 *
+                    const vec_any key_10_33 = load_any(key_10 + h * 96 + j);
+                    store_any(key_11 + (h - h0) * 96 + j, (key_10_33 * 0.5f) * (tanh_any((key_10_33 + (((key_10_33 *
                         key_10_33) * key_10_33) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot3_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7487,7 +7573,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_13_in[u] += load_any(key_12 + r * 144 + j);
+                    key_13_in[u] += load_any(key_12 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -7503,9 +7589,9 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             const vec_any t_35 = load_any(key_13 + j) * 0.015625f;
             vec_any key_15_in = (vec_any){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_any key_12_34 = load_any(key_12 + r * 144 + j);
+                const vec_any key_12_34 = load_any(key_12 + r * 96 + j);
                 const vec_any key_12_new36 = key_12_34 - t_35;
-                store_any(key_12 + r * 144 + j, key_12_new36);
+                store_any(key_12 + r * 96 + j, key_12_new36);
                 key_15_in += key_12_new36 * key_12_new36;
             }
             store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
@@ -7515,17 +7601,17 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_37 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_12 + r * 144 + j, ((load_any(key_12 + r * 144 + j) * t_37) * sketch_g1_norm1_weight[r]) +
+                store_any(key_12 + r * 96 + j, ((load_any(key_12 + r * 96 + j) * t_37) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
+        dot2_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_19 + r * 144 + j, splat_any(0.0f));
+                    store_any(key_19 + r * 96 + j, splat_any(0.0f));
                 }
             }
         }
@@ -7536,30 +7622,30 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any key_17_38 = load_any(key_17 + h * 144 + j);
-                        store_any(key_18 + (h - h0) * 144 + j, (key_17_38 * 0.5f) * (tanh_any((key_17_38 + (((key_17_38
-                            * key_17_38) * key_17_38) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any key_17_38 = load_any(key_17 + h * 96 + j);
+                        store_any(key_18 + (h - h0) * 96 + j, (key_17_38 * 0.5f) * (tanh_any((key_17_38 + (((key_17_38 *
+                            key_17_38) * key_17_38) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot3_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_39 = load_any(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 144 + j, ((load_any(k_tile + d * 144 + j) * key_7_39) *
-                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+                store_any(k_tile + d * 96 + j, ((load_any(k_tile + d * 96 + j) * key_7_39) * sketch_g2_norm0_weight[d])
+                    + sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot0_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
+        dot2_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_23 + r * 144 + j, splat_any(0.0f));
+                    store_any(key_23 + r * 96 + j, splat_any(0.0f));
                 }
             }
         }
@@ -7570,13 +7656,13 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any key_21_40 = load_any(key_21 + h * 144 + j);
-                        store_any(key_22 + (h - h0) * 144 + j, (key_21_40 * 0.5f) * (tanh_any((key_21_40 + (((key_21_40
-                            * key_21_40) * key_21_40) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any key_21_40 = load_any(key_21 + h * 96 + j);
+                        store_any(key_22 + (h - h0) * 96 + j, (key_21_40 * 0.5f) * (tanh_any((key_21_40 + (((key_21_40 *
+                            key_21_40) * key_21_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot3_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -7591,7 +7677,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_24_in[u] += load_any(key_23 + r * 144 + j);
+                    key_24_in[u] += load_any(key_23 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -7607,9 +7693,9 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             const vec_any t_42 = load_any(key_24 + j) * 0.015625f;
             vec_any key_26_in = (vec_any){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_any key_23_41 = load_any(key_23 + r * 144 + j);
+                const vec_any key_23_41 = load_any(key_23 + r * 96 + j);
                 const vec_any key_23_new43 = key_23_41 - t_42;
-                store_any(key_23 + r * 144 + j, key_23_new43);
+                store_any(key_23 + r * 96 + j, key_23_new43);
                 key_26_in += key_23_new43 * key_23_new43;
             }
             store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
@@ -7619,17 +7705,17 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_44 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_23 + r * 144 + j, ((load_any(key_23 + r * 144 + j) * t_44) * sketch_g2_norm1_weight[r]) +
+                store_any(key_23 + r * 96 + j, ((load_any(key_23 + r * 96 + j) * t_44) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
+        dot2_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_30 + r * 144 + j, splat_any(0.0f));
+                    store_any(key_30 + r * 96 + j, splat_any(0.0f));
                 }
             }
         }
@@ -7640,85 +7726,101 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any key_28_45 = load_any(key_28 + h * 144 + j);
-                        store_any(key_29 + (h - h0) * 144 + j, (key_28_45 * 0.5f) * (tanh_any((key_28_45 + (((key_28_45
-                            * key_28_45) * key_28_45) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any key_28_45 = load_any(key_28 + h * 96 + j);
+                        store_any(key_29 + (h - h0) * 96 + j, (key_28_45 * 0.5f) * (tanh_any((key_28_45 + (((key_28_45 *
+                            key_28_45) * key_28_45) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot3_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_19 + r * 144 + j, tanh_any((load_any(key_19 + r * 144 + j) * load_any(key_30 + r * 144 +
-                    j)) * 0.125f) * 8.0f);
+                store_any(key_19 + r * 96 + j, tanh_any((load_any(key_19 + r * 96 + j) * load_any(key_30 + r * 96 + j))
+                    * 0.125f) * 8.0f);
             }
         }
-        /* score[j][i] = sum over r of key_19 * query_19 */
-        dot2_any(round_up(i1 - i0, 8), j1 - j0, key_19, query_19, score);
-        /* score = score * score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    const vec_any score_46 = load_any(score + j * 144 + i);
-                    store_any(score + j * 144 + i, score_46 * score_46);
-                }
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_47 = n_k - n_q;
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_48 = (i0 + i + lane_any) + t_47;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 1024;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key_19 * query_31 */
+            dot4_any(round_up(i1 - i0, 8), j1 - j0, key_19, query_31, score);
+            /* score = score * score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_48, mask_any),
-                        load_any(score + j * 144 + i), splat_any(0.0f)));
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        const vec_any score_46 = load_any(score + j * 16 + i);
+                        store_any(score + j * 16 + i, score_46 * score_46);
+                    }
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_sum_in[u] = (vec_any){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 144 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[32];
-                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_49 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_47 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_49), mask_any);
+                    const ints_any t_48 = (i0 + i + lane_any) + t_47;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_48, mask_any),
+                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                    }
                 }
-                add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
-        } else
-            dot4_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_50 = load_any(row_sum + i) + 1.0f;
-        const mask_any t_51 = t_50 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_51, splat_any(0.0f), load_any(sum + e * 144 + i) / t_50));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] = (vec_any){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] += load_any(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot5_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any seen[4];
+                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_49 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_49), mask_any);
+                    }
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot6_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_50 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_51 = t_50 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_51, splat_any(0.0f), load_any(sum + e * 16 + i) / t_50));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -7900,7 +8002,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot5_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
+        dot7_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7921,7 +8023,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7968,7 +8070,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot5_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
+        dot7_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7990,7 +8092,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -8002,7 +8104,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot5_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
+        dot7_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -8024,7 +8126,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -8072,7 +8174,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot5_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
+        dot7_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -8094,7 +8196,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -8127,7 +8229,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
                 state[(chunk - chunk0) * 135200 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot7_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 135200 + f0 * 64);
+            dot9_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 135200 + f0 * 64);
         }
     }
 }
@@ -8348,7 +8450,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot5_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
+            dot7_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
             /* query_12 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -8369,7 +8471,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-                dot6_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
+                dot8_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
             }
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -8416,7 +8518,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot5_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
+            dot7_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
             /* query_19 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -8438,7 +8540,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                         }
                     }
                     /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-                    dot6_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+                    dot8_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
                 }
             }
             /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -8450,7 +8552,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-            dot5_any(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_21);
+            dot7_any(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_21);
             /* query_23 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -8472,7 +8574,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                         }
                     }
                     /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-                    dot6_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+                    dot8_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
                 }
             }
             /* query_24 = 0.0f */
@@ -8520,7 +8622,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot5_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
+            dot7_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
             /* query_30 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -8542,7 +8644,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                         }
                     }
                     /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-                    dot6_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+                    dot8_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
                 }
             }
             /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
@@ -8593,7 +8695,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot6_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_32,
+                dot8_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_32,
                     query_34);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
@@ -8691,7 +8793,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                dot5_any(round_up(j1 - j0, 8), sketch_g1_w0, key_41, key_42);
+                dot7_any(round_up(j1 - j0, 8), sketch_g1_w0, key_41, key_42);
                 /* key_44 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 64; r++) {
@@ -8712,7 +8814,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                         }
                     }
                     /* key_44[r][j] += sum over h of sketch_g1_w1 * key_43 */
-                    dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_43, key_44);
+                    dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_43, key_44);
                 }
                 /* key_45 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8759,7 +8861,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                dot5_any(round_up(j1 - j0, 8), sketch_g1_w2, key_44, key_49);
+                dot7_any(round_up(j1 - j0, 8), sketch_g1_w2, key_44, key_49);
                 /* key_51 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 64; r++) {
@@ -8781,7 +8883,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                             }
                         }
                         /* key_51[r][j] += sum over h of sketch_g1_w3 * key_50 */
-                        dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_50, key_51);
+                        dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_50, key_51);
                     }
                 }
                 /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -8793,7 +8895,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-                dot5_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile_2, key_53);
+                dot7_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile_2, key_53);
                 /* key_55 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 64; r++) {
@@ -8815,7 +8917,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                             }
                         }
                         /* key_55[r][j] += sum over h of sketch_g2_w1 * key_54 */
-                        dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_54, key_55);
+                        dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_54, key_55);
                     }
                 }
                 /* key_56 = 0.0f */
@@ -8863,7 +8965,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                dot5_any(round_up(j1 - j0, 8), sketch_g2_w2, key_55, key_60);
+                dot7_any(round_up(j1 - j0, 8), sketch_g2_w2, key_55, key_60);
                 /* key_62 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 64; r++) {
@@ -8885,7 +8987,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                             }
                         }
                         /* key_62[r][j] += sum over h of sketch_g2_w3 * key_61 */
-                        dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_61, key_62);
+                        dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_61, key_62);
                     }
                 }
                 /* key_51 = tanh((key_51 * key_62) * 0.125f) * 8.0f */
@@ -8896,7 +8998,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                     }
                 }
                 /* score[j][i] = sum over r of key_51 * query_19 */
-                dot8_any(round_up(i1 - i0, 8), j1 - j0, key_51, query_19, score);
+                dot10_any(round_up(i1 - i0, 8), j1 - j0, key_51, query_19, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -8937,7 +9039,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v
                     + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot11_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -8950,7 +9052,7 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot12_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f,
                (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
@@ -9125,7 +9227,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_10[h][r_q] = sum over d of sketch_g1_w0 * query_9 */
-    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
+    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
     /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -9136,7 +9238,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_12[r][r_q] = sum over h of sketch_g1_w1 * query_11 */
-    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
+    dot13_any(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
     /* query_13 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_13 + r_q, splat_any(0.0f));
@@ -9174,7 +9276,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_17[h][r_q] = sum over r of sketch_g1_w2 * query_16 */
-    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
+    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
     /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -9185,7 +9287,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_19[r][r_q] = sum over h of sketch_g1_w3 * query_18 */
-    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
+    dot13_any(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
     /* query_20 = ((query_6 * query_8) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         const vec_any query_8_12 = load_any(query_8 + r_q);
@@ -9195,7 +9297,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_21[h][r_q] = sum over d of sketch_g2_w0 * query_20 */
-    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
+    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
     /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -9206,7 +9308,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_23[r][r_q] = sum over h of sketch_g2_w1 * query_22 */
-    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
+    dot13_any(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
     /* query_24 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_24 + r_q, splat_any(0.0f));
@@ -9244,7 +9346,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_28[h][r_q] = sum over r of sketch_g2_w2 * query_27 */
-    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
+    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
     /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -9255,7 +9357,7 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
         }
     }
     /* query_30[r][r_q] = sum over h of sketch_g2_w3 * query_29 */
-    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
+    dot13_any(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
     /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 64; r++) {
@@ -9448,7 +9550,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
+        dot14_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -9469,7 +9571,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot15_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -9516,7 +9618,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
+        dot14_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -9538,7 +9640,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot15_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -9550,7 +9652,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot0_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
+        dot14_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -9572,7 +9674,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot15_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -9620,7 +9722,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
+        dot14_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -9642,7 +9744,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot15_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -9653,7 +9755,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot12_any(round_up(j1 - j0, 8), rows, query_31, key_19, score);
+        dot16_any(round_up(j1 - j0, 8), rows, query_31, key_19, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -9687,7 +9789,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot17_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
@@ -9698,7 +9800,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                     v_row, j1 - j0, seen);
             }
         } else
-            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot18_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -9816,7 +9918,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
         if (rows <= 64) return (struct version){.head = polysketch_learned_r64_few_v4, .tile = 0, .own = 480256,
             .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
-        return (struct version){.rows = polysketch_learned_r64_rows_v4, .tile = 256, .own = 907264};
+        return (struct version){.rows = polysketch_learned_r64_rows_v4, .tile = 256, .own = 526592};
     }
 #endif
 #if defined(__x86_64__)
@@ -9827,7 +9929,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
         if (rows <= 64) return (struct version){.head = polysketch_learned_r64_few_v3, .tile = 0, .own = 480256,
             .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
-        return (struct version){.rows = polysketch_learned_r64_rows_v3, .tile = 256, .own = 907264};
+        return (struct version){.rows = polysketch_learned_r64_rows_v3, .tile = 256, .own = 522368};
     }
 #endif
     if (n_k >= 902 && rows <= 64) return (struct version){.head = polysketch_learned_r64_few_any, .tile = 0,
@@ -9836,7 +9938,7 @@ static struct version version(int64_t n_k, int64_t rows)
         .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
     if (rows <= 64) return (struct version){.head = polysketch_learned_r64_few_any, .tile = 0, .own = 480256,
         .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
-    return (struct version){.rows = polysketch_learned_r64_rows_any, .tile = 128, .own = 627712};
+    return (struct version){.rows = polysketch_learned_r64_rows_any, .tile = 128, .own = 423040};
 }
 
 enum { MANY_ROWS = 1 << 30 };

@@ -143,13 +143,13 @@
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
    Linear from 867 keys on: the weight is an inner product of 2080 features,
    whose sum over keys is a state of 2080 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 976896 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 617216 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1852288 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 1847296 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 976896 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 613120 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 1852288 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 1847296 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 666176 bytes of workspace a thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 481024 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 1852288 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 1847296 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_learned_r64_local.c … -lattnrt -lm */
@@ -497,7 +497,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -514,7 +514,7 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 16];
+    float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
@@ -531,35 +531,35 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 512, 2, 64, 32, a, 1, 512, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, 512, 2, 64, 32, a, 1, 512, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 64, 4, steps, 32, a, 1, 64, b, 272, c, 272, 1, NULL, NULL);
+    dot_v4(2, 32, 64, 4, steps, 32, a, 1, 64, b, 32, c, 32, 1, NULL, NULL);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 512, 2, 64, 32, a, 1, 512, b, 96, c, 96, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_v4(3, lanes, 64, 4, steps, 32, a, 1, 64, b, 96, c, 96, 1, NULL, NULL);
 }
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot4_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 64, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot7_v4(const float *a, const float *b, float *c)
 {
@@ -645,367 +645,378 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_6 = (float *)(void *)(work + 1024); /* [d: 64, i: 256 of 272] */
-    float *const query_7 = (float *)(void *)(work + 70656); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 71680); /* [d: 64, i: 256 of 272] */
-    float *const query_10 = (float *)(void *)(work + 141312); /* [h: 512, i: 256 of 272] */
-    float *const query_11 = (float *)(void *)(work + 698368); /* [h: 192, i: 256 of 272] */
-    float *const query_12 = (float *)(void *)(work + 71680); /* [r: 64, i: 256 of 272] */
-    float *const query_13 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_15 = (float *)(void *)(work + 141312); /* [i: 256] */
-    float *const query_17 = (float *)(void *)(work + 141312); /* [h: 512, i: 256 of 272] */
-    float *const query_18 = (float *)(void *)(work + 698368); /* [h: 192, i: 256 of 272] */
-    float *const query_19 = (float *)(void *)(work + 71680); /* [r: 64, i: 256 of 272] */
-    float *const query_21 = (float *)(void *)(work + 141312); /* [h: 512, i: 256 of 272] */
-    float *const query_22 = (float *)(void *)(work + 698368); /* [h: 192, i: 256 of 272] */
-    float *const query_23 = (float *)(void *)(work + 0); /* [r: 64, i: 256 of 272] */
-    float *const query_24 = (float *)(void *)(work + 69632); /* [i: 256] */
-    float *const query_26 = (float *)(void *)(work + 70656); /* [i: 256] */
-    float *const query_28 = (float *)(void *)(work + 141312); /* [h: 512, i: 256 of 272] */
-    float *const query_29 = (float *)(void *)(work + 698368); /* [h: 192, i: 256 of 272] */
-    float *const query_30 = (float *)(void *)(work + 0); /* [r: 64, i: 256 of 272] */
-    float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_6 = (float *)(void *)(work + 576); /* [d: 64, j: 144] */
-    float *const key_7 = (float *)(void *)(work + 37440); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 141312); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 178176); /* [h: 512, j: 144] */
-    float *const key_11 = (float *)(void *)(work + 473088); /* [h: 192, j: 144] */
-    float *const key_12 = (float *)(void *)(work + 141312); /* [r: 64, j: 144] */
-    float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_15 = (float *)(void *)(work + 38016); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 178176); /* [h: 512, j: 144] */
-    float *const key_18 = (float *)(void *)(work + 473088); /* [h: 192, j: 144] */
-    float *const key_19 = (float *)(void *)(work + 141312); /* [r: 64, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 178176); /* [h: 512, j: 144] */
-    float *const key_22 = (float *)(void *)(work + 473088); /* [h: 192, j: 144] */
-    float *const key_23 = (float *)(void *)(work + 0); /* [r: 64, j: 144] */
-    float *const key_24 = (float *)(void *)(work + 36864); /* [j: 144] */
-    float *const key_26 = (float *)(void *)(work + 37440); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 178176); /* [h: 512, j: 144] */
-    float *const key_29 = (float *)(void *)(work + 473088); /* [h: 192, j: 144] */
-    float *const key_30 = (float *)(void *)(work + 0); /* [r: 64, j: 144] */
-    float *const score = (float *)(void *)(work + 178176); /* [j: 144, i: 256 of 272] */
-    float *const score_2 = (float *)(void *)(work + 334848); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 38592); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 39616); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 583680); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 653312); /* [e: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_3 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const all_query_4 = (float *)(void *)(work + 768); /* [d: 64, i: 32, 8 times] */
+    float *const query_5 = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_6 = (float *)(void *)(work + 66304); /* [d: 64, i: 32] */
+    float *const query_7 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const query_9 = (float *)(void *)(work + 74496); /* [d: 64, i: 32] */
+    float *const query_10 = (float *)(void *)(work + 82688); /* [h: 512, i: 32] */
+    float *const query_11 = (float *)(void *)(work + 148224); /* [h: 192, i: 32] */
+    float *const query_12 = (float *)(void *)(work + 74496); /* [r: 64, i: 32] */
+    float *const query_13 = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_15 = (float *)(void *)(work + 256); /* [i: 32] */
+    float *const query_17 = (float *)(void *)(work + 82688); /* [h: 512, i: 32] */
+    float *const query_18 = (float *)(void *)(work + 148224); /* [h: 192, i: 32] */
+    float *const query_19 = (float *)(void *)(work + 74496); /* [r: 64, i: 32] */
+    float *const query_21 = (float *)(void *)(work + 82688); /* [h: 512, i: 32] */
+    float *const query_22 = (float *)(void *)(work + 148224); /* [h: 192, i: 32] */
+    float *const query_23 = (float *)(void *)(work + 66304); /* [r: 64, i: 32] */
+    float *const query_24 = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_26 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const query_28 = (float *)(void *)(work + 82688); /* [h: 512, i: 32] */
+    float *const query_29 = (float *)(void *)(work + 148224); /* [h: 192, i: 32] */
+    float *const query_30 = (float *)(void *)(work + 66304); /* [r: 64, i: 32] */
+    float *const all_query_31 = (float *)(void *)(work + 172800); /* [r: 64, i: 32, 8 times] */
+    float *const key_5 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_6 = (float *)(void *)(work + 66304); /* [d: 64, j: 96] */
+    float *const key_7 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 90880); /* [d: 64, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 238336); /* [h: 512, j: 96] */
+    float *const key_11 = (float *)(void *)(work + 90880); /* [h: 192, j: 96] */
+    float *const key_12 = (float *)(void *)(work + 434944); /* [r: 64, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_15 = (float *)(void *)(work + 90880); /* [j: 96] */
+    float *const key_17 = (float *)(void *)(work + 238336); /* [h: 512, j: 96] */
+    float *const key_18 = (float *)(void *)(work + 90880); /* [h: 192, j: 96] */
+    float *const key_19 = (float *)(void *)(work + 434944); /* [r: 64, j: 96] */
+    float *const key_21 = (float *)(void *)(work + 238336); /* [h: 512, j: 96] */
+    float *const key_22 = (float *)(void *)(work + 66304); /* [h: 192, j: 96] */
+    float *const key_23 = (float *)(void *)(work + 140032); /* [r: 64, j: 96] */
+    float *const key_24 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_26 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_28 = (float *)(void *)(work + 238336); /* [h: 512, j: 96] */
+    float *const key_29 = (float *)(void *)(work + 66304); /* [h: 192, j: 96] */
+    float *const key_30 = (float *)(void *)(work + 140032); /* [r: 64, j: 96] */
+    float *const score = (float *)(void *)(work + 66304); /* [j: 96, i: 32] */
+    float *const score_2 = (float *)(void *)(work + 78592); /* [j: 96, i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 459520); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 460544); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 461568); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 527104); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 907264); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 722944); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query + i, splat_v4(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_in[u] = (vec_v4){0};
-        }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_in[u] += load_v4(q_tile + d * 272 + i);
-            }
-        }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query + i, load_v4(query + i) + query_in[u]);
-        }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_3 + i, splat_v4(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
-        vec_v4 query_3_in = (vec_v4){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
-            const vec_v4 q_tile_new2 = q_tile_0 - t_1;
-            store_v4(q_tile + d * 272 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
-        }
-        store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
-    }
-    /* query_5 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_5 + i, splat_v4(0.0f));
-    }
-    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
-        vec_v4 query_5_in = (vec_v4){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_3 = load_v4(q_tile + d * 272 + i);
-            const vec_v4 q_tile_new5 = q_tile_3 * t_4;
-            store_v4(q_tile + d * 272 + i, q_tile_new5);
-            query_5_in += q_tile_new5;
-        }
-        store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
-    }
-    /* query_7 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_7 + i, splat_v4(0.0f));
-    }
-    /* query_6 = q_tile - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_6 = load_v4(query_5 + i) * 0.015625f;
-        vec_v4 query_7_in = (vec_v4){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_6_new7 = load_v4(q_tile + d * 272 + i) - t_6;
-            store_v4(query_6 + d * 272 + i, query_6_new7);
-            query_7_in += query_6_new7 * query_6_new7;
-        }
-        store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
-    }
-    /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_7 + i, 1.0f / sqrt_v4((load_v4(query_7 + i) * 0.015625f) + 1e-05f));
-    }
-    /* query_9 = ((query_6 * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_7_8 = load_v4(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(query_9 + d * 272 + i, ((load_v4(query_6 + d * 272 + i) * query_7_8) * sketch_g1_norm0_weight[d]) +
-                sketch_g1_norm0_bias[d]);
-        }
-    }
-    /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_v4(round_up(i1 - i0, 64), sketch_g1_w0, query_9, query_10);
-    /* query_12 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query_12 + r * 272 + i, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-        const int64_t h1 = min(h0 + 192, h_end);
-        /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
-           0.7978846f) + 1.0f) */
+    float *const q_tile = (float *)(void *)(work + 66304); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 592640); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query_4 = all_query_4 + (i0 - i_block) / 32 * 2048;
+        float *const query_31 = all_query_31 + (i0 - i_block) / 32 * 2048;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            for (int64_t h = h0; h < h1; h++) {
-                const vec_v4 query_10_9 = load_v4(query_10 + h * 272 + i);
-                store_v4(query_11 + (h - h0) * 272 + i, (query_10_9 * 0.5f) * (tanh_v4((query_10_9 + (((query_10_9 *
-                    query_10_9) * query_10_9) * 0.044715f)) * 0.7978846f) + 1.0f));
+            store_v4(query + i, splat_v4(0.0f));
+        }
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    query_in[u] += load_v4(q_tile + d * 32 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query + i, load_v4(query + i) + query_in[u]);
             }
         }
-        /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-        dot1_v4(round_up(i1 - i0, 64), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
-    }
-    /* query_13 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_13 + i, splat_v4(0.0f));
-    }
-    /* query_13 += query_12 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_13_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_13_in[u] = (vec_v4){0};
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_3 + i, splat_v4(0.0f));
         }
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_13_in[u] += load_v4(query_12 + r * 272 + i);
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
+            vec_v4 query_3_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
+                const vec_v4 q_tile_new2 = q_tile_0 - t_1;
+                store_v4(q_tile + d * 32 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+        }
+        /* query_5 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_5 + i, splat_v4(0.0f));
+        }
+        /* query_4 = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += query_4 */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+            vec_v4 query_5_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 query_4_new4 = load_v4(q_tile + d * 32 + i) * t_3;
+                store_v4(query_4 + d * 32 + i, query_4_new4);
+                query_5_in += query_4_new4;
+            }
+            store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
+        }
+        /* query_7 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_7 + i, splat_v4(0.0f));
+        }
+        /* query_6 = query_4 - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_5 = load_v4(query_5 + i) * 0.015625f;
+            vec_v4 query_7_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 query_6_new6 = load_v4(query_4 + d * 32 + i) - t_5;
+                store_v4(query_6 + d * 32 + i, query_6_new6);
+                query_7_in += query_6_new6 * query_6_new6;
+            }
+            store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
+        }
+        /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_7 + i, 1.0f / sqrt_v4((load_v4(query_7 + i) * 0.015625f) + 1e-05f));
+        }
+        /* query_9 = ((query_6 * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 query_7_7 = load_v4(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(query_9 + d * 32 + i, ((load_v4(query_6 + d * 32 + i) * query_7_7) * sketch_g1_norm0_weight[d])
+                    + sketch_g1_norm0_bias[d]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in[u]);
-        }
-    }
-    /* query_15 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_15 + i, splat_v4(0.0f));
-    }
-    /* query_12 = query_12 - (query_13 * 0.015625f); query_15 += query_12 * query_12 */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_11 = load_v4(query_13 + i) * 0.015625f;
-        vec_v4 query_15_in = (vec_v4){0};
-        for (int64_t r = 0; r < 64; r++) {
-            const vec_v4 query_12_10 = load_v4(query_12 + r * 272 + i);
-            const vec_v4 query_12_new12 = query_12_10 - t_11;
-            store_v4(query_12 + r * 272 + i, query_12_new12);
-            query_15_in += query_12_new12 * query_12_new12;
-        }
-        store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
-    }
-    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
-       sketch.g1.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_13 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.015625f) + 1e-05f);
-        for (int64_t r = 0; r < 64; r++) {
-            store_v4(query_12 + r * 272 + i, ((load_v4(query_12 + r * 272 + i) * t_13) * sketch_g1_norm1_weight[r]) +
-                sketch_g1_norm1_bias[r]);
-        }
-    }
-    /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot0_v4(round_up(i1 - i0, 64), sketch_g1_w2, query_12, query_17);
-    /* query_19 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query_19 + r * 272 + i, splat_v4(0.0f));
+        /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+        dot0_v4(sketch_g1_w0, query_9, query_10);
+        /* query_12 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(query_12 + r * 32 + i, splat_v4(0.0f));
+                }
             }
         }
-    }
-    {
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
-            /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+            /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_v4 query_17_14 = load_v4(query_17 + h * 272 + i);
-                    store_v4(query_18 + (h - h0) * 272 + i, (query_17_14 * 0.5f) * (tanh_v4((query_17_14 +
-                        (((query_17_14 * query_17_14) * query_17_14) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_v4 query_10_8 = load_v4(query_10 + h * 32 + i);
+                    store_v4(query_11 + (h - h0) * 32 + i, (query_10_8 * 0.5f) * (tanh_v4((query_10_8 + (((query_10_8 *
+                        query_10_8) * query_10_8) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
-            /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-            dot1_v4(round_up(i1 - i0, 64), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+            /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
+            dot1_v4(h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
         }
-    }
-    /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_7_15 = load_v4(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(query_6 + d * 272 + i, ((load_v4(query_6 + d * 272 + i) * query_7_15) * sketch_g2_norm0_weight[d])
-                + sketch_g2_norm0_bias[d]);
+        /* query_13 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_13 + i, splat_v4(0.0f));
         }
-    }
-    /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-    dot0_v4(round_up(i1 - i0, 64), sketch_g2_w0, query_6, query_21);
-    /* query_23 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query_23 + r * 272 + i, splat_v4(0.0f));
+        /* query_13 += query_12 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_13_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_13_in[u] = (vec_v4){0};
             }
-        }
-    }
-    {
-        for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = min(h0 + 192, h_end);
-            /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
-               0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t h = h0; h < h1; h++) {
-                    const vec_v4 query_21_16 = load_v4(query_21 + h * 272 + i);
-                    store_v4(query_22 + (h - h0) * 272 + i, (query_21_16 * 0.5f) * (tanh_v4((query_21_16 +
-                        (((query_21_16 * query_21_16) * query_21_16) * 0.044715f)) * 0.7978846f) + 1.0f));
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    query_13_in[u] += load_v4(query_12 + r * 32 + i);
                 }
             }
-            /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-            dot1_v4(round_up(i1 - i0, 64), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
-        }
-    }
-    /* query_24 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_24 + i, splat_v4(0.0f));
-    }
-    /* query_24 += query_23 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_24_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_24_in[u] = (vec_v4){0};
-        }
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_24_in[u] += load_v4(query_23 + r * 272 + i);
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in[u]);
+        /* query_15 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_15 + i, splat_v4(0.0f));
         }
-    }
-    /* query_26 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_26 + i, splat_v4(0.0f));
-    }
-    /* query_23 = query_23 - (query_24 * 0.015625f); query_26 += query_23 * query_23 */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_18 = load_v4(query_24 + i) * 0.015625f;
-        vec_v4 query_26_in = (vec_v4){0};
-        for (int64_t r = 0; r < 64; r++) {
-            const vec_v4 query_23_17 = load_v4(query_23 + r * 272 + i);
-            const vec_v4 query_23_new19 = query_23_17 - t_18;
-            store_v4(query_23 + r * 272 + i, query_23_new19);
-            query_26_in += query_23_new19 * query_23_new19;
+        /* query_12 = query_12 - (query_13 * 0.015625f); query_15 += query_12 * query_12 */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_10 = load_v4(query_13 + i) * 0.015625f;
+            vec_v4 query_15_in = (vec_v4){0};
+            for (int64_t r = 0; r < 64; r++) {
+                const vec_v4 query_12_9 = load_v4(query_12 + r * 32 + i);
+                const vec_v4 query_12_new11 = query_12_9 - t_10;
+                store_v4(query_12 + r * 32 + i, query_12_new11);
+                query_15_in += query_12_new11 * query_12_new11;
+            }
+            store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
         }
-        store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
-    }
-    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
-       sketch.g2.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_20 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.015625f) + 1e-05f);
-        for (int64_t r = 0; r < 64; r++) {
-            store_v4(query_23 + r * 272 + i, ((load_v4(query_23 + r * 272 + i) * t_20) * sketch_g2_norm1_weight[r]) +
-                sketch_g2_norm1_bias[r]);
-        }
-    }
-    /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot0_v4(round_up(i1 - i0, 64), sketch_g2_w2, query_23, query_28);
-    /* query_30 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query_30 + r * 272 + i, splat_v4(0.0f));
+        /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_12 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.015625f) + 1e-05f);
+            for (int64_t r = 0; r < 64; r++) {
+                store_v4(query_12 + r * 32 + i, ((load_v4(query_12 + r * 32 + i) * t_12) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
             }
         }
-    }
-    {
-        for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = min(h0 + 192, h_end);
-            /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
-               0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                for (int64_t h = h0; h < h1; h++) {
-                    const vec_v4 query_28_21 = load_v4(query_28 + h * 272 + i);
-                    store_v4(query_29 + (h - h0) * 272 + i, (query_28_21 * 0.5f) * (tanh_v4((query_28_21 +
-                        (((query_28_21 * query_28_21) * query_28_21) * 0.044715f)) * 0.7978846f) + 1.0f));
+        /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+        dot0_v4(sketch_g1_w2, query_12, query_17);
+        /* query_19 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(query_19 + r * 32 + i, splat_v4(0.0f));
                 }
             }
-            /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-            dot1_v4(round_up(i1 - i0, 64), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
         }
-    }
-    /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        for (int64_t r = 0; r < 64; r++) {
-            store_v4(query_19 + r * 272 + i, tanh_v4((load_v4(query_19 + r * 272 + i) * load_v4(query_30 + r * 272 + i))
-                * 0.125f) * 8.0f);
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_v4 query_17_13 = load_v4(query_17 + h * 32 + i);
+                        store_v4(query_18 + (h - h0) * 32 + i, (query_17_13 * 0.5f) * (tanh_v4((query_17_13 +
+                            (((query_17_13 * query_17_13) * query_17_13) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
+                dot1_v4(h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+            }
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
+        /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 query_7_14 = load_v4(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(query_6 + d * 32 + i, ((load_v4(query_6 + d * 32 + i) * query_7_14) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
+        dot0_v4(sketch_g2_w0, query_6, query_21);
+        /* query_23 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(query_23 + r * 32 + i, splat_v4(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_v4 query_21_15 = load_v4(query_21 + h * 32 + i);
+                        store_v4(query_22 + (h - h0) * 32 + i, (query_21_15 * 0.5f) * (tanh_v4((query_21_15 +
+                            (((query_21_15 * query_21_15) * query_21_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
+                dot1_v4(h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+            }
+        }
+        /* query_24 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_24 + i, splat_v4(0.0f));
+        }
+        /* query_24 += query_23 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_24_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_24_in[u] = (vec_v4){0};
+            }
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    query_24_in[u] += load_v4(query_23 + r * 32 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in[u]);
+            }
+        }
+        /* query_26 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_26 + i, splat_v4(0.0f));
+        }
+        /* query_23 = query_23 - (query_24 * 0.015625f); query_26 += query_23 * query_23 */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_17 = load_v4(query_24 + i) * 0.015625f;
+            vec_v4 query_26_in = (vec_v4){0};
+            for (int64_t r = 0; r < 64; r++) {
+                const vec_v4 query_23_16 = load_v4(query_23 + r * 32 + i);
+                const vec_v4 query_23_new18 = query_23_16 - t_17;
+                store_v4(query_23 + r * 32 + i, query_23_new18);
+                query_26_in += query_23_new18 * query_23_new18;
+            }
+            store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
+        }
+        /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_19 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.015625f) + 1e-05f);
+            for (int64_t r = 0; r < 64; r++) {
+                store_v4(query_23 + r * 32 + i, ((load_v4(query_23 + r * 32 + i) * t_19) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+        dot0_v4(sketch_g2_w2, query_23, query_28);
+        /* query_30 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(query_30 + r * 32 + i, splat_v4(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_v4 query_28_20 = load_v4(query_28 + h * 32 + i);
+                        store_v4(query_29 + (h - h0) * 32 + i, (query_28_20 * 0.5f) * (tanh_v4((query_28_20 +
+                            (((query_28_20 * query_28_20) * query_28_20) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
+                dot1_v4(h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+            }
+        }
+        /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            for (int64_t r = 0; r < 64; r++) {
+                store_v4(query_31 + r * 32 + i, tanh_v4((load_v4(query_19 + r * 32 + i) * load_v4(query_30 + r * 32 +
+                    i)) * 0.125f) * 8.0f);
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -1018,7 +1029,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_in[u] += load_v4(k_tile + d * 144 + j);
+                    key_in[u] += load_v4(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
@@ -1031,13 +1042,13 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         }
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_23 = load_v4(key + j) * 0.015625f;
+            const vec_v4 t_22 = load_v4(key + j) * 0.015625f;
             vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_22 = load_v4(k_tile + d * 144 + j);
-                const vec_v4 k_tile_new24 = k_tile_22 - t_23;
-                store_v4(k_tile + d * 144 + j, k_tile_new24);
-                key_3_in += k_tile_new24 * k_tile_new24;
+                const vec_v4 k_tile_21 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_new23 = k_tile_21 - t_22;
+                store_v4(k_tile + d * 96 + j, k_tile_new23);
+                key_3_in += k_tile_new23 * k_tile_new23;
             }
             store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
         }
@@ -1047,13 +1058,13 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         }
         /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_26 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
+            const vec_v4 t_25 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
             vec_v4 key_5_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_25 = load_v4(k_tile + d * 144 + j);
-                const vec_v4 k_tile_new27 = k_tile_25 * t_26;
-                store_v4(k_tile + d * 144 + j, k_tile_new27);
-                key_5_in += k_tile_new27;
+                const vec_v4 k_tile_24 = load_v4(k_tile + d * 96 + j);
+                const vec_v4 k_tile_new26 = k_tile_24 * t_25;
+                store_v4(k_tile + d * 96 + j, k_tile_new26);
+                key_5_in += k_tile_new26;
             }
             store_v4(key_5 + j, load_v4(key_5 + j) + key_5_in);
         }
@@ -1063,12 +1074,12 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         }
         /* key_6 = k_tile - (key_5 * 0.015625f); key_7 += key_6 * key_6 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_28 = load_v4(key_5 + j) * 0.015625f;
+            const vec_v4 t_27 = load_v4(key_5 + j) * 0.015625f;
             vec_v4 key_7_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 key_6_new29 = load_v4(k_tile + d * 144 + j) - t_28;
-                store_v4(key_6 + d * 144 + j, key_6_new29);
-                key_7_in += key_6_new29 * key_6_new29;
+                const vec_v4 key_6_new28 = load_v4(k_tile + d * 96 + j) - t_27;
+                store_v4(key_6 + d * 96 + j, key_6_new28);
+                key_7_in += key_6_new28 * key_6_new28;
             }
             store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
         }
@@ -1078,9 +1089,9 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         }
         /* key_9 = ((key_6 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_7_30 = load_v4(key_7 + j);
+            const vec_v4 key_7_29 = load_v4(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_9 + d * 144 + j, ((load_v4(key_6 + d * 144 + j) * key_7_30) * sketch_g1_norm0_weight[d]) +
+                store_v4(key_9 + d * 96 + j, ((load_v4(key_6 + d * 96 + j) * key_7_29) * sketch_g1_norm0_weight[d]) +
                     sketch_g1_norm0_bias[d]);
             }
         }
@@ -1090,7 +1101,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key_12 + r * 144 + j, splat_v4(0.0f));
+                    store_v4(key_12 + r * 96 + j, splat_v4(0.0f));
                 }
             }
         }
@@ -1100,9 +1111,9 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_v4 key_10_31 = load_v4(key_10 + h * 144 + j);
-                    store_v4(key_11 + (h - h0) * 144 + j, (key_10_31 * 0.5f) * (tanh_v4((key_10_31 + (((key_10_31 *
-                        key_10_31) * key_10_31) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_v4 key_10_30 = load_v4(key_10 + h * 96 + j);
+                    store_v4(key_11 + (h - h0) * 96 + j, (key_10_30 * 0.5f) * (tanh_v4((key_10_30 + (((key_10_30 *
+                        key_10_30) * key_10_30) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
@@ -1120,7 +1131,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_13_in[u] += load_v4(key_12 + r * 144 + j);
+                    key_13_in[u] += load_v4(key_12 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
@@ -1133,22 +1144,22 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         }
         /* key_12 = key_12 - (key_13 * 0.015625f); key_15 += key_12 * key_12 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_33 = load_v4(key_13 + j) * 0.015625f;
+            const vec_v4 t_32 = load_v4(key_13 + j) * 0.015625f;
             vec_v4 key_15_in = (vec_v4){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v4 key_12_32 = load_v4(key_12 + r * 144 + j);
-                const vec_v4 key_12_new34 = key_12_32 - t_33;
-                store_v4(key_12 + r * 144 + j, key_12_new34);
-                key_15_in += key_12_new34 * key_12_new34;
+                const vec_v4 key_12_31 = load_v4(key_12 + r * 96 + j);
+                const vec_v4 key_12_new33 = key_12_31 - t_32;
+                store_v4(key_12 + r * 96 + j, key_12_new33);
+                key_15_in += key_12_new33 * key_12_new33;
             }
             store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
         }
         /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_35 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.015625f) + 1e-05f);
+            const vec_v4 t_34 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_12 + r * 144 + j, ((load_v4(key_12 + r * 144 + j) * t_35) * sketch_g1_norm1_weight[r]) +
+                store_v4(key_12 + r * 96 + j, ((load_v4(key_12 + r * 96 + j) * t_34) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -1158,7 +1169,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key_19 + r * 144 + j, splat_v4(0.0f));
+                    store_v4(key_19 + r * 96 + j, splat_v4(0.0f));
                 }
             }
         }
@@ -1169,9 +1180,9 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 key_17_36 = load_v4(key_17 + h * 144 + j);
-                        store_v4(key_18 + (h - h0) * 144 + j, (key_17_36 * 0.5f) * (tanh_v4((key_17_36 + (((key_17_36 *
-                            key_17_36) * key_17_36) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v4 key_17_35 = load_v4(key_17 + h * 96 + j);
+                        store_v4(key_18 + (h - h0) * 96 + j, (key_17_35 * 0.5f) * (tanh_v4((key_17_35 + (((key_17_35 *
+                            key_17_35) * key_17_35) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
@@ -1180,9 +1191,9 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         }
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_7_37 = load_v4(key_7 + j);
+            const vec_v4 key_7_36 = load_v4(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_6 + d * 144 + j, ((load_v4(key_6 + d * 144 + j) * key_7_37) * sketch_g2_norm0_weight[d]) +
+                store_v4(key_6 + d * 96 + j, ((load_v4(key_6 + d * 96 + j) * key_7_36) * sketch_g2_norm0_weight[d]) +
                     sketch_g2_norm0_bias[d]);
             }
         }
@@ -1192,7 +1203,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key_23 + r * 144 + j, splat_v4(0.0f));
+                    store_v4(key_23 + r * 96 + j, splat_v4(0.0f));
                 }
             }
         }
@@ -1203,9 +1214,9 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 key_21_38 = load_v4(key_21 + h * 144 + j);
-                        store_v4(key_22 + (h - h0) * 144 + j, (key_21_38 * 0.5f) * (tanh_v4((key_21_38 + (((key_21_38 *
-                            key_21_38) * key_21_38) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v4 key_21_37 = load_v4(key_21 + h * 96 + j);
+                        store_v4(key_22 + (h - h0) * 96 + j, (key_21_37 * 0.5f) * (tanh_v4((key_21_37 + (((key_21_37 *
+                            key_21_37) * key_21_37) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
@@ -1224,7 +1235,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_24_in[u] += load_v4(key_23 + r * 144 + j);
+                    key_24_in[u] += load_v4(key_23 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
@@ -1237,22 +1248,22 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         }
         /* key_23 = key_23 - (key_24 * 0.015625f); key_26 += key_23 * key_23 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_40 = load_v4(key_24 + j) * 0.015625f;
+            const vec_v4 t_39 = load_v4(key_24 + j) * 0.015625f;
             vec_v4 key_26_in = (vec_v4){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v4 key_23_39 = load_v4(key_23 + r * 144 + j);
-                const vec_v4 key_23_new41 = key_23_39 - t_40;
-                store_v4(key_23 + r * 144 + j, key_23_new41);
-                key_26_in += key_23_new41 * key_23_new41;
+                const vec_v4 key_23_38 = load_v4(key_23 + r * 96 + j);
+                const vec_v4 key_23_new40 = key_23_38 - t_39;
+                store_v4(key_23 + r * 96 + j, key_23_new40);
+                key_26_in += key_23_new40 * key_23_new40;
             }
             store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
         }
         /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_42 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.015625f) + 1e-05f);
+            const vec_v4 t_41 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_23 + r * 144 + j, ((load_v4(key_23 + r * 144 + j) * t_42) * sketch_g2_norm1_weight[r]) +
+                store_v4(key_23 + r * 96 + j, ((load_v4(key_23 + r * 96 + j) * t_41) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -1262,7 +1273,7 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key_30 + r * 144 + j, splat_v4(0.0f));
+                    store_v4(key_30 + r * 96 + j, splat_v4(0.0f));
                 }
             }
         }
@@ -1273,9 +1284,9 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 key_28_43 = load_v4(key_28 + h * 144 + j);
-                        store_v4(key_29 + (h - h0) * 144 + j, (key_28_43 * 0.5f) * (tanh_v4((key_28_43 + (((key_28_43 *
-                            key_28_43) * key_28_43) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v4 key_28_42 = load_v4(key_28 + h * 96 + j);
+                        store_v4(key_29 + (h - h0) * 96 + j, (key_28_42 * 0.5f) * (tanh_v4((key_28_42 + (((key_28_42 *
+                            key_28_42) * key_28_42) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
@@ -1285,81 +1296,98 @@ TARGET_v4 static void polysketch_learned_r64_local_rows_v4(const struct call *ca
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_19 + r * 144 + j, tanh_v4((load_v4(key_19 + r * 144 + j) * load_v4(key_30 + r * 144 + j)) *
+                store_v4(key_19 + r * 96 + j, tanh_v4((load_v4(key_19 + r * 96 + j) * load_v4(key_30 + r * 96 + j)) *
                     0.125f) * 8.0f);
             }
         }
-        /* score[j][i] = sum over r of key_19 * query_19 */
-        dot4_v4(round_up(i1 - i0, 64), j1 - j0, key_19, query_19, score);
-        /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot4_v4(round_up(i1 - i0, 64), j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
-           256)) / 256), (score_2 * score_ ... */
-        const int64_t t_44 = n_k - n_q;
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_45 = (i0 + i + lane_v4) + t_44;
-            const ints_v4 r46 = t_45 % 256;
-            const ints_v4 t_47 = (t_45 - (r46 + (((r46 != 0) & ((r46 < 0) != (256 < 0))) & 256))) / 256;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_2_48 = load_v4(score_2 + j * 272 + i);
-                const vec_v4 t_49 = score_2_48 * score_2_48;
-                const vec_v4 score_50 = load_v4(score + j * 272 + i);
-                store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector(t_47 == (((j0 + j) - floor_mod(j0 + j,
-                    256)) / 256), mask_v4), t_49 * t_49, score_50 * score_50));
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_51 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query_4 = all_query_4 + (i0 - i_block) / 32 * 2048;
+            float *const query_31 = all_query_31 + (i0 - i_block) / 32 * 2048;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key_19 * query_31 */
+            dot4_v4(j1 - j0, key_19, query_31, score);
+            /* score_2[j][i] = sum over d of k_tile * query_4 */
+            dot4_v4(j1 - j0, k_tile, query_4, score_2);
+            /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+               256)) / 256), (score_2 * score_ ... */
+            const int64_t t_43 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_52 = (i0 + i + lane_v4) + t_51;
+                const ints_v4 t_44 = (i0 + i + lane_v4) + t_43;
+                const ints_v4 r45 = t_44 % 256;
+                const ints_v4 t_46 = (t_44 - (r45 + (((r45 != 0) & ((r45 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_52, mask_v4),
-                        load_v4(score + j * 272 + i), splat_v4(0.0f)));
+                    const vec_v4 score_2_47 = load_v4(score_2 + j * 32 + i);
+                    const vec_v4 t_48 = score_2_47 * score_2_47;
+                    const vec_v4 score_49 = load_v4(score + j * 32 + i);
+                    store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(t_46 == (((j0 + j) - floor_mod(j0 + j,
+                        256)) / 256), mask_v4), t_48 * t_48, score_49 * score_49));
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_sum_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_sum_in[u] = (vec_v4){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot5_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[16];
-                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_53 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_50 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_53), mask_v4);
+                    const ints_v4 t_51 = (i0 + i + lane_v4) + t_50;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_51, mask_v4),
+                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                    }
                 }
-                add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot6_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_54 = load_v4(row_sum + i) + 1.0f;
-        const mask_v4 t_55 = t_54 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_55, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_54));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_sum_in[u] = (vec_v4){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        row_sum_in[u] += load_v4(score + j * 32 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot5_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 seen[2];
+                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_52 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_52), mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                }
+            } else
+                dot6_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_53 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_54 = t_53 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_54, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_53));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -3458,7 +3486,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -3475,7 +3503,7 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 8];
+    float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
@@ -3492,35 +3520,35 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, 512, 2, 64, 32, a, 1, 512, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 272, c, 272, 1, NULL, NULL);
+    dot_v3(2, 16, 64, 4, steps, 32, a, 1, 64, b, 16, c, 16, 1, NULL, NULL);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 96, c, 96, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 96, c, 96, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot4_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
@@ -3552,15 +3580,23 @@ TARGET_v3 APART void dot13_v3(int64_t lanes, const float *a, const float *b, flo
 {
     dot_v3(2, lanes, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot14_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot15_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+}
+TARGET_v3 APART void dot16_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot17_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot16_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot18_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -3598,367 +3634,378 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_6 = (float *)(void *)(work + 1024); /* [d: 64, i: 256 of 272] */
-    float *const query_7 = (float *)(void *)(work + 70656); /* [i: 256] */
-    float *const query_9 = (float *)(void *)(work + 71680); /* [d: 64, i: 256 of 272] */
-    float *const query_10 = (float *)(void *)(work + 141312); /* [h: 512, i: 256 of 272] */
-    float *const query_11 = (float *)(void *)(work + 698368); /* [h: 192, i: 256 of 272] */
-    float *const query_12 = (float *)(void *)(work + 71680); /* [r: 64, i: 256 of 272] */
-    float *const query_13 = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_15 = (float *)(void *)(work + 141312); /* [i: 256] */
-    float *const query_17 = (float *)(void *)(work + 141312); /* [h: 512, i: 256 of 272] */
-    float *const query_18 = (float *)(void *)(work + 698368); /* [h: 192, i: 256 of 272] */
-    float *const query_19 = (float *)(void *)(work + 71680); /* [r: 64, i: 256 of 272] */
-    float *const query_21 = (float *)(void *)(work + 141312); /* [h: 512, i: 256 of 272] */
-    float *const query_22 = (float *)(void *)(work + 698368); /* [h: 192, i: 256 of 272] */
-    float *const query_23 = (float *)(void *)(work + 0); /* [r: 64, i: 256 of 272] */
-    float *const query_24 = (float *)(void *)(work + 69632); /* [i: 256] */
-    float *const query_26 = (float *)(void *)(work + 70656); /* [i: 256] */
-    float *const query_28 = (float *)(void *)(work + 141312); /* [h: 512, i: 256 of 272] */
-    float *const query_29 = (float *)(void *)(work + 698368); /* [h: 192, i: 256 of 272] */
-    float *const query_30 = (float *)(void *)(work + 0); /* [r: 64, i: 256 of 272] */
-    float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_6 = (float *)(void *)(work + 576); /* [d: 64, j: 144] */
-    float *const key_7 = (float *)(void *)(work + 37440); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 141312); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 178176); /* [h: 512, j: 144] */
-    float *const key_11 = (float *)(void *)(work + 473088); /* [h: 192, j: 144] */
-    float *const key_12 = (float *)(void *)(work + 141312); /* [r: 64, j: 144] */
-    float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_15 = (float *)(void *)(work + 38016); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 178176); /* [h: 512, j: 144] */
-    float *const key_18 = (float *)(void *)(work + 473088); /* [h: 192, j: 144] */
-    float *const key_19 = (float *)(void *)(work + 141312); /* [r: 64, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 178176); /* [h: 512, j: 144] */
-    float *const key_22 = (float *)(void *)(work + 473088); /* [h: 192, j: 144] */
-    float *const key_23 = (float *)(void *)(work + 0); /* [r: 64, j: 144] */
-    float *const key_24 = (float *)(void *)(work + 36864); /* [j: 144] */
-    float *const key_26 = (float *)(void *)(work + 37440); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 178176); /* [h: 512, j: 144] */
-    float *const key_29 = (float *)(void *)(work + 473088); /* [h: 192, j: 144] */
-    float *const key_30 = (float *)(void *)(work + 0); /* [r: 64, j: 144] */
-    float *const score = (float *)(void *)(work + 178176); /* [j: 144, i: 256 of 272] */
-    float *const score_2 = (float *)(void *)(work + 334848); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 38592); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 39616); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 583680); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 653312); /* [e: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_3 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const all_query_4 = (float *)(void *)(work + 768); /* [d: 64, i: 16, 16 times] */
+    float *const query_5 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_6 = (float *)(void *)(work + 66304); /* [d: 64, i: 16] */
+    float *const query_7 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_9 = (float *)(void *)(work + 70400); /* [d: 64, i: 16] */
+    float *const query_10 = (float *)(void *)(work + 74496); /* [h: 512, i: 16] */
+    float *const query_11 = (float *)(void *)(work + 107264); /* [h: 192, i: 16] */
+    float *const query_12 = (float *)(void *)(work + 70400); /* [r: 64, i: 16] */
+    float *const query_13 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_15 = (float *)(void *)(work + 128); /* [i: 16] */
+    float *const query_17 = (float *)(void *)(work + 74496); /* [h: 512, i: 16] */
+    float *const query_18 = (float *)(void *)(work + 107264); /* [h: 192, i: 16] */
+    float *const query_19 = (float *)(void *)(work + 70400); /* [r: 64, i: 16] */
+    float *const query_21 = (float *)(void *)(work + 74496); /* [h: 512, i: 16] */
+    float *const query_22 = (float *)(void *)(work + 107264); /* [h: 192, i: 16] */
+    float *const query_23 = (float *)(void *)(work + 66304); /* [r: 64, i: 16] */
+    float *const query_24 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_26 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_28 = (float *)(void *)(work + 74496); /* [h: 512, i: 16] */
+    float *const query_29 = (float *)(void *)(work + 107264); /* [h: 192, i: 16] */
+    float *const query_30 = (float *)(void *)(work + 66304); /* [r: 64, i: 16] */
+    float *const all_query_31 = (float *)(void *)(work + 119552); /* [r: 64, i: 16, 16 times] */
+    float *const key_5 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_6 = (float *)(void *)(work + 66304); /* [d: 64, j: 96] */
+    float *const key_7 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 90880); /* [d: 64, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 185088); /* [h: 512, j: 96] */
+    float *const key_11 = (float *)(void *)(work + 381696); /* [h: 192, j: 96] */
+    float *const key_12 = (float *)(void *)(work + 90880); /* [r: 64, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_15 = (float *)(void *)(work + 115456); /* [j: 96] */
+    float *const key_17 = (float *)(void *)(work + 185088); /* [h: 512, j: 96] */
+    float *const key_18 = (float *)(void *)(work + 381696); /* [h: 192, j: 96] */
+    float *const key_19 = (float *)(void *)(work + 90880); /* [r: 64, j: 96] */
+    float *const key_21 = (float *)(void *)(work + 185088); /* [h: 512, j: 96] */
+    float *const key_22 = (float *)(void *)(work + 381696); /* [h: 192, j: 96] */
+    float *const key_23 = (float *)(void *)(work + 66304); /* [r: 64, j: 96] */
+    float *const key_24 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_26 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_28 = (float *)(void *)(work + 185088); /* [h: 512, j: 96] */
+    float *const key_29 = (float *)(void *)(work + 381696); /* [h: 192, j: 96] */
+    float *const key_30 = (float *)(void *)(work + 66304); /* [r: 64, j: 96] */
+    float *const score = (float *)(void *)(work + 66304); /* [j: 96, i: 16] */
+    float *const score_2 = (float *)(void *)(work + 72448); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 455424); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 456448); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 457472); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 523008); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 907264); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 722944); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query + i, splat_v3(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_in[u] = (vec_v3){0};
-        }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_in[u] += load_v3(q_tile + d * 272 + i);
-            }
-        }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query + i, load_v3(query + i) + query_in[u]);
-        }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_3 + i, splat_v3(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
-        vec_v3 query_3_in = (vec_v3){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
-            const vec_v3 q_tile_new2 = q_tile_0 - t_1;
-            store_v3(q_tile + d * 272 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
-        }
-        store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
-    }
-    /* query_5 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_5 + i, splat_v3(0.0f));
-    }
-    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
-        vec_v3 query_5_in = (vec_v3){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_3 = load_v3(q_tile + d * 272 + i);
-            const vec_v3 q_tile_new5 = q_tile_3 * t_4;
-            store_v3(q_tile + d * 272 + i, q_tile_new5);
-            query_5_in += q_tile_new5;
-        }
-        store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
-    }
-    /* query_7 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_7 + i, splat_v3(0.0f));
-    }
-    /* query_6 = q_tile - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_6 = load_v3(query_5 + i) * 0.015625f;
-        vec_v3 query_7_in = (vec_v3){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_6_new7 = load_v3(q_tile + d * 272 + i) - t_6;
-            store_v3(query_6 + d * 272 + i, query_6_new7);
-            query_7_in += query_6_new7 * query_6_new7;
-        }
-        store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
-    }
-    /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_7 + i, 1.0f / sqrt_v3((load_v3(query_7 + i) * 0.015625f) + 1e-05f));
-    }
-    /* query_9 = ((query_6 * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_7_8 = load_v3(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(query_9 + d * 272 + i, ((load_v3(query_6 + d * 272 + i) * query_7_8) * sketch_g1_norm0_weight[d]) +
-                sketch_g1_norm0_bias[d]);
-        }
-    }
-    /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_v3(round_up(i1 - i0, 16), sketch_g1_w0, query_9, query_10);
-    /* query_12 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_12 + r * 272 + i, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-        const int64_t h1 = min(h0 + 192, h_end);
-        /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
-           0.7978846f) + 1.0f) */
+    float *const q_tile = (float *)(void *)(work + 66304); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 588544); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+        float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 1024;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            for (int64_t h = h0; h < h1; h++) {
-                const vec_v3 query_10_9 = load_v3(query_10 + h * 272 + i);
-                store_v3(query_11 + (h - h0) * 272 + i, (query_10_9 * 0.5f) * (tanh_v3((query_10_9 + (((query_10_9 *
-                    query_10_9) * query_10_9) * 0.044715f)) * 0.7978846f) + 1.0f));
-            }
+            store_v3(query + i, splat_v3(0.0f));
         }
-        /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-        dot1_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
-    }
-    /* query_13 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_13 + i, splat_v3(0.0f));
-    }
-    /* query_13 += query_12 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_13_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_13_in[u] = (vec_v3){0};
-        }
-        for (int64_t r = 0; r < 64; r++) {
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_13_in[u] += load_v3(query_12 + r * 272 + i);
+                query_in[u] = (vec_v3){0};
             }
-        }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in[u]);
-        }
-    }
-    /* query_15 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_15 + i, splat_v3(0.0f));
-    }
-    /* query_12 = query_12 - (query_13 * 0.015625f); query_15 += query_12 * query_12 */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_11 = load_v3(query_13 + i) * 0.015625f;
-        vec_v3 query_15_in = (vec_v3){0};
-        for (int64_t r = 0; r < 64; r++) {
-            const vec_v3 query_12_10 = load_v3(query_12 + r * 272 + i);
-            const vec_v3 query_12_new12 = query_12_10 - t_11;
-            store_v3(query_12 + r * 272 + i, query_12_new12);
-            query_15_in += query_12_new12 * query_12_new12;
-        }
-        store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
-    }
-    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
-       sketch.g1.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_13 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.015625f) + 1e-05f);
-        for (int64_t r = 0; r < 64; r++) {
-            store_v3(query_12 + r * 272 + i, ((load_v3(query_12 + r * 272 + i) * t_13) * sketch_g1_norm1_weight[r]) +
-                sketch_g1_norm1_bias[r]);
-        }
-    }
-    /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot0_v3(round_up(i1 - i0, 16), sketch_g1_w2, query_12, query_17);
-    /* query_19 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_in[u] += load_v3(q_tile + d * 16 + i);
+                }
+            }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_19 + r * 272 + i, splat_v3(0.0f));
+                store_v3(query + i, load_v3(query + i) + query_in[u]);
             }
         }
-    }
-    {
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_3 + i, splat_v3(0.0f));
+        }
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
+            vec_v3 query_3_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
+                const vec_v3 q_tile_new2 = q_tile_0 - t_1;
+                store_v3(q_tile + d * 16 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+        }
+        /* query_5 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_5 + i, splat_v3(0.0f));
+        }
+        /* query_4 = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += query_4 */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+            vec_v3 query_5_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 query_4_new4 = load_v3(q_tile + d * 16 + i) * t_3;
+                store_v3(query_4 + d * 16 + i, query_4_new4);
+                query_5_in += query_4_new4;
+            }
+            store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
+        }
+        /* query_7 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_7 + i, splat_v3(0.0f));
+        }
+        /* query_6 = query_4 - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_5 = load_v3(query_5 + i) * 0.015625f;
+            vec_v3 query_7_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 query_6_new6 = load_v3(query_4 + d * 16 + i) - t_5;
+                store_v3(query_6 + d * 16 + i, query_6_new6);
+                query_7_in += query_6_new6 * query_6_new6;
+            }
+            store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
+        }
+        /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_7 + i, 1.0f / sqrt_v3((load_v3(query_7 + i) * 0.015625f) + 1e-05f));
+        }
+        /* query_9 = ((query_6 * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 query_7_7 = load_v3(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(query_9 + d * 16 + i, ((load_v3(query_6 + d * 16 + i) * query_7_7) * sketch_g1_norm0_weight[d])
+                    + sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+        dot0_v3(sketch_g1_w0, query_9, query_10);
+        /* query_12 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_12 + r * 16 + i, splat_v3(0.0f));
+                }
+            }
+        }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
-            /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+            /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_v3 query_17_14 = load_v3(query_17 + h * 272 + i);
-                    store_v3(query_18 + (h - h0) * 272 + i, (query_17_14 * 0.5f) * (tanh_v3((query_17_14 +
-                        (((query_17_14 * query_17_14) * query_17_14) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_v3 query_10_8 = load_v3(query_10 + h * 16 + i);
+                    store_v3(query_11 + (h - h0) * 16 + i, (query_10_8 * 0.5f) * (tanh_v3((query_10_8 + (((query_10_8 *
+                        query_10_8) * query_10_8) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
-            /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-            dot1_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+            /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
+            dot1_v3(h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
         }
-    }
-    /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_7_15 = load_v3(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(query_6 + d * 272 + i, ((load_v3(query_6 + d * 272 + i) * query_7_15) * sketch_g2_norm0_weight[d])
-                + sketch_g2_norm0_bias[d]);
+        /* query_13 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_13 + i, splat_v3(0.0f));
         }
-    }
-    /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-    dot0_v3(round_up(i1 - i0, 16), sketch_g2_w0, query_6, query_21);
-    /* query_23 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t r = 0; r < 64; r++) {
+        /* query_13 += query_12 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_13_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_23 + r * 272 + i, splat_v3(0.0f));
+                query_13_in[u] = (vec_v3){0};
             }
-        }
-    }
-    {
-        for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = min(h0 + 192, h_end);
-            /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
-               0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t h = h0; h < h1; h++) {
-                    const vec_v3 query_21_16 = load_v3(query_21 + h * 272 + i);
-                    store_v3(query_22 + (h - h0) * 272 + i, (query_21_16 * 0.5f) * (tanh_v3((query_21_16 +
-                        (((query_21_16 * query_21_16) * query_21_16) * 0.044715f)) * 0.7978846f) + 1.0f));
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_13_in[u] += load_v3(query_12 + r * 16 + i);
                 }
             }
-            /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-            dot1_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
-        }
-    }
-    /* query_24 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_24 + i, splat_v3(0.0f));
-    }
-    /* query_24 += query_23 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_24_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_24_in[u] = (vec_v3){0};
-        }
-        for (int64_t r = 0; r < 64; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_24_in[u] += load_v3(query_23 + r * 272 + i);
+                store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in[u]);
+        /* query_15 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_15 + i, splat_v3(0.0f));
         }
-    }
-    /* query_26 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_26 + i, splat_v3(0.0f));
-    }
-    /* query_23 = query_23 - (query_24 * 0.015625f); query_26 += query_23 * query_23 */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_18 = load_v3(query_24 + i) * 0.015625f;
-        vec_v3 query_26_in = (vec_v3){0};
-        for (int64_t r = 0; r < 64; r++) {
-            const vec_v3 query_23_17 = load_v3(query_23 + r * 272 + i);
-            const vec_v3 query_23_new19 = query_23_17 - t_18;
-            store_v3(query_23 + r * 272 + i, query_23_new19);
-            query_26_in += query_23_new19 * query_23_new19;
+        /* query_12 = query_12 - (query_13 * 0.015625f); query_15 += query_12 * query_12 */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_10 = load_v3(query_13 + i) * 0.015625f;
+            vec_v3 query_15_in = (vec_v3){0};
+            for (int64_t r = 0; r < 64; r++) {
+                const vec_v3 query_12_9 = load_v3(query_12 + r * 16 + i);
+                const vec_v3 query_12_new11 = query_12_9 - t_10;
+                store_v3(query_12 + r * 16 + i, query_12_new11);
+                query_15_in += query_12_new11 * query_12_new11;
+            }
+            store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
         }
-        store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
-    }
-    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
-       sketch.g2.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_20 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.015625f) + 1e-05f);
-        for (int64_t r = 0; r < 64; r++) {
-            store_v3(query_23 + r * 272 + i, ((load_v3(query_23 + r * 272 + i) * t_20) * sketch_g2_norm1_weight[r]) +
-                sketch_g2_norm1_bias[r]);
-        }
-    }
-    /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot0_v3(round_up(i1 - i0, 16), sketch_g2_w2, query_23, query_28);
-    /* query_30 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_30 + r * 272 + i, splat_v3(0.0f));
+        /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_12 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.015625f) + 1e-05f);
+            for (int64_t r = 0; r < 64; r++) {
+                store_v3(query_12 + r * 16 + i, ((load_v3(query_12 + r * 16 + i) * t_12) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
             }
         }
-    }
-    {
-        for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = min(h0 + 192, h_end);
-            /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
-               0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                for (int64_t h = h0; h < h1; h++) {
-                    const vec_v3 query_28_21 = load_v3(query_28 + h * 272 + i);
-                    store_v3(query_29 + (h - h0) * 272 + i, (query_28_21 * 0.5f) * (tanh_v3((query_28_21 +
-                        (((query_28_21 * query_28_21) * query_28_21) * 0.044715f)) * 0.7978846f) + 1.0f));
+        /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+        dot0_v3(sketch_g1_w2, query_12, query_17);
+        /* query_19 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_19 + r * 16 + i, splat_v3(0.0f));
                 }
             }
-            /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-            dot1_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
         }
-    }
-    /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        for (int64_t r = 0; r < 64; r++) {
-            store_v3(query_19 + r * 272 + i, tanh_v3((load_v3(query_19 + r * 272 + i) * load_v3(query_30 + r * 272 + i))
-                * 0.125f) * 8.0f);
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_v3 query_17_13 = load_v3(query_17 + h * 16 + i);
+                        store_v3(query_18 + (h - h0) * 16 + i, (query_17_13 * 0.5f) * (tanh_v3((query_17_13 +
+                            (((query_17_13 * query_17_13) * query_17_13) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
+                dot1_v3(h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+            }
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
+        /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 query_7_14 = load_v3(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(query_6 + d * 16 + i, ((load_v3(query_6 + d * 16 + i) * query_7_14) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
+        dot0_v3(sketch_g2_w0, query_6, query_21);
+        /* query_23 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_23 + r * 16 + i, splat_v3(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_v3 query_21_15 = load_v3(query_21 + h * 16 + i);
+                        store_v3(query_22 + (h - h0) * 16 + i, (query_21_15 * 0.5f) * (tanh_v3((query_21_15 +
+                            (((query_21_15 * query_21_15) * query_21_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
+                dot1_v3(h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+            }
+        }
+        /* query_24 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_24 + i, splat_v3(0.0f));
+        }
+        /* query_24 += query_23 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_24_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
+                query_24_in[u] = (vec_v3){0};
+            }
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_24_in[u] += load_v3(query_23 + r * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in[u]);
+            }
+        }
+        /* query_26 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_26 + i, splat_v3(0.0f));
+        }
+        /* query_23 = query_23 - (query_24 * 0.015625f); query_26 += query_23 * query_23 */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_17 = load_v3(query_24 + i) * 0.015625f;
+            vec_v3 query_26_in = (vec_v3){0};
+            for (int64_t r = 0; r < 64; r++) {
+                const vec_v3 query_23_16 = load_v3(query_23 + r * 16 + i);
+                const vec_v3 query_23_new18 = query_23_16 - t_17;
+                store_v3(query_23 + r * 16 + i, query_23_new18);
+                query_26_in += query_23_new18 * query_23_new18;
+            }
+            store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
+        }
+        /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_19 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.015625f) + 1e-05f);
+            for (int64_t r = 0; r < 64; r++) {
+                store_v3(query_23 + r * 16 + i, ((load_v3(query_23 + r * 16 + i) * t_19) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+        dot0_v3(sketch_g2_w2, query_23, query_28);
+        /* query_30 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_30 + r * 16 + i, splat_v3(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_v3 query_28_20 = load_v3(query_28 + h * 16 + i);
+                        store_v3(query_29 + (h - h0) * 16 + i, (query_28_20 * 0.5f) * (tanh_v3((query_28_20 +
+                            (((query_28_20 * query_28_20) * query_28_20) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
+                dot1_v3(h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+            }
+        }
+        /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            for (int64_t r = 0; r < 64; r++) {
+                store_v3(query_31 + r * 16 + i, tanh_v3((load_v3(query_19 + r * 16 + i) * load_v3(query_30 + r * 16 +
+                    i)) * 0.125f) * 8.0f);
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -3971,7 +4018,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_in[u] += load_v3(k_tile + d * 144 + j);
+                    key_in[u] += load_v3(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -3984,13 +4031,13 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         }
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_23 = load_v3(key + j) * 0.015625f;
+            const vec_v3 t_22 = load_v3(key + j) * 0.015625f;
             vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_22 = load_v3(k_tile + d * 144 + j);
-                const vec_v3 k_tile_new24 = k_tile_22 - t_23;
-                store_v3(k_tile + d * 144 + j, k_tile_new24);
-                key_3_in += k_tile_new24 * k_tile_new24;
+                const vec_v3 k_tile_21 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_new23 = k_tile_21 - t_22;
+                store_v3(k_tile + d * 96 + j, k_tile_new23);
+                key_3_in += k_tile_new23 * k_tile_new23;
             }
             store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
         }
@@ -4000,13 +4047,13 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         }
         /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_26 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
+            const vec_v3 t_25 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
             vec_v3 key_5_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_25 = load_v3(k_tile + d * 144 + j);
-                const vec_v3 k_tile_new27 = k_tile_25 * t_26;
-                store_v3(k_tile + d * 144 + j, k_tile_new27);
-                key_5_in += k_tile_new27;
+                const vec_v3 k_tile_24 = load_v3(k_tile + d * 96 + j);
+                const vec_v3 k_tile_new26 = k_tile_24 * t_25;
+                store_v3(k_tile + d * 96 + j, k_tile_new26);
+                key_5_in += k_tile_new26;
             }
             store_v3(key_5 + j, load_v3(key_5 + j) + key_5_in);
         }
@@ -4016,12 +4063,12 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         }
         /* key_6 = k_tile - (key_5 * 0.015625f); key_7 += key_6 * key_6 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_28 = load_v3(key_5 + j) * 0.015625f;
+            const vec_v3 t_27 = load_v3(key_5 + j) * 0.015625f;
             vec_v3 key_7_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 key_6_new29 = load_v3(k_tile + d * 144 + j) - t_28;
-                store_v3(key_6 + d * 144 + j, key_6_new29);
-                key_7_in += key_6_new29 * key_6_new29;
+                const vec_v3 key_6_new28 = load_v3(k_tile + d * 96 + j) - t_27;
+                store_v3(key_6 + d * 96 + j, key_6_new28);
+                key_7_in += key_6_new28 * key_6_new28;
             }
             store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
         }
@@ -4031,9 +4078,9 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         }
         /* key_9 = ((key_6 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_7_30 = load_v3(key_7 + j);
+            const vec_v3 key_7_29 = load_v3(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_9 + d * 144 + j, ((load_v3(key_6 + d * 144 + j) * key_7_30) * sketch_g1_norm0_weight[d]) +
+                store_v3(key_9 + d * 96 + j, ((load_v3(key_6 + d * 96 + j) * key_7_29) * sketch_g1_norm0_weight[d]) +
                     sketch_g1_norm0_bias[d]);
             }
         }
@@ -4043,7 +4090,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_12 + r * 144 + j, splat_v3(0.0f));
+                    store_v3(key_12 + r * 96 + j, splat_v3(0.0f));
                 }
             }
         }
@@ -4053,9 +4100,9 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_v3 key_10_31 = load_v3(key_10 + h * 144 + j);
-                    store_v3(key_11 + (h - h0) * 144 + j, (key_10_31 * 0.5f) * (tanh_v3((key_10_31 + (((key_10_31 *
-                        key_10_31) * key_10_31) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_v3 key_10_30 = load_v3(key_10 + h * 96 + j);
+                    store_v3(key_11 + (h - h0) * 96 + j, (key_10_30 * 0.5f) * (tanh_v3((key_10_30 + (((key_10_30 *
+                        key_10_30) * key_10_30) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
@@ -4073,7 +4120,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_13_in[u] += load_v3(key_12 + r * 144 + j);
+                    key_13_in[u] += load_v3(key_12 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -4086,22 +4133,22 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         }
         /* key_12 = key_12 - (key_13 * 0.015625f); key_15 += key_12 * key_12 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_33 = load_v3(key_13 + j) * 0.015625f;
+            const vec_v3 t_32 = load_v3(key_13 + j) * 0.015625f;
             vec_v3 key_15_in = (vec_v3){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v3 key_12_32 = load_v3(key_12 + r * 144 + j);
-                const vec_v3 key_12_new34 = key_12_32 - t_33;
-                store_v3(key_12 + r * 144 + j, key_12_new34);
-                key_15_in += key_12_new34 * key_12_new34;
+                const vec_v3 key_12_31 = load_v3(key_12 + r * 96 + j);
+                const vec_v3 key_12_new33 = key_12_31 - t_32;
+                store_v3(key_12 + r * 96 + j, key_12_new33);
+                key_15_in += key_12_new33 * key_12_new33;
             }
             store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
         }
         /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_35 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.015625f) + 1e-05f);
+            const vec_v3 t_34 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_12 + r * 144 + j, ((load_v3(key_12 + r * 144 + j) * t_35) * sketch_g1_norm1_weight[r]) +
+                store_v3(key_12 + r * 96 + j, ((load_v3(key_12 + r * 96 + j) * t_34) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
@@ -4111,7 +4158,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_19 + r * 144 + j, splat_v3(0.0f));
+                    store_v3(key_19 + r * 96 + j, splat_v3(0.0f));
                 }
             }
         }
@@ -4122,9 +4169,9 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 key_17_36 = load_v3(key_17 + h * 144 + j);
-                        store_v3(key_18 + (h - h0) * 144 + j, (key_17_36 * 0.5f) * (tanh_v3((key_17_36 + (((key_17_36 *
-                            key_17_36) * key_17_36) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v3 key_17_35 = load_v3(key_17 + h * 96 + j);
+                        store_v3(key_18 + (h - h0) * 96 + j, (key_17_35 * 0.5f) * (tanh_v3((key_17_35 + (((key_17_35 *
+                            key_17_35) * key_17_35) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
@@ -4133,9 +4180,9 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         }
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_7_37 = load_v3(key_7 + j);
+            const vec_v3 key_7_36 = load_v3(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_6 + d * 144 + j, ((load_v3(key_6 + d * 144 + j) * key_7_37) * sketch_g2_norm0_weight[d]) +
+                store_v3(key_6 + d * 96 + j, ((load_v3(key_6 + d * 96 + j) * key_7_36) * sketch_g2_norm0_weight[d]) +
                     sketch_g2_norm0_bias[d]);
             }
         }
@@ -4145,7 +4192,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_23 + r * 144 + j, splat_v3(0.0f));
+                    store_v3(key_23 + r * 96 + j, splat_v3(0.0f));
                 }
             }
         }
@@ -4156,9 +4203,9 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 key_21_38 = load_v3(key_21 + h * 144 + j);
-                        store_v3(key_22 + (h - h0) * 144 + j, (key_21_38 * 0.5f) * (tanh_v3((key_21_38 + (((key_21_38 *
-                            key_21_38) * key_21_38) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v3 key_21_37 = load_v3(key_21 + h * 96 + j);
+                        store_v3(key_22 + (h - h0) * 96 + j, (key_21_37 * 0.5f) * (tanh_v3((key_21_37 + (((key_21_37 *
+                            key_21_37) * key_21_37) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
@@ -4177,7 +4224,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_24_in[u] += load_v3(key_23 + r * 144 + j);
+                    key_24_in[u] += load_v3(key_23 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -4190,22 +4237,22 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         }
         /* key_23 = key_23 - (key_24 * 0.015625f); key_26 += key_23 * key_23 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_40 = load_v3(key_24 + j) * 0.015625f;
+            const vec_v3 t_39 = load_v3(key_24 + j) * 0.015625f;
             vec_v3 key_26_in = (vec_v3){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v3 key_23_39 = load_v3(key_23 + r * 144 + j);
-                const vec_v3 key_23_new41 = key_23_39 - t_40;
-                store_v3(key_23 + r * 144 + j, key_23_new41);
-                key_26_in += key_23_new41 * key_23_new41;
+                const vec_v3 key_23_38 = load_v3(key_23 + r * 96 + j);
+                const vec_v3 key_23_new40 = key_23_38 - t_39;
+                store_v3(key_23 + r * 96 + j, key_23_new40);
+                key_26_in += key_23_new40 * key_23_new40;
             }
             store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
         }
         /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_42 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.015625f) + 1e-05f);
+            const vec_v3 t_41 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_23 + r * 144 + j, ((load_v3(key_23 + r * 144 + j) * t_42) * sketch_g2_norm1_weight[r]) +
+                store_v3(key_23 + r * 96 + j, ((load_v3(key_23 + r * 96 + j) * t_41) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
@@ -4215,7 +4262,7 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_30 + r * 144 + j, splat_v3(0.0f));
+                    store_v3(key_30 + r * 96 + j, splat_v3(0.0f));
                 }
             }
         }
@@ -4226,9 +4273,9 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 key_28_43 = load_v3(key_28 + h * 144 + j);
-                        store_v3(key_29 + (h - h0) * 144 + j, (key_28_43 * 0.5f) * (tanh_v3((key_28_43 + (((key_28_43 *
-                            key_28_43) * key_28_43) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v3 key_28_42 = load_v3(key_28 + h * 96 + j);
+                        store_v3(key_29 + (h - h0) * 96 + j, (key_28_42 * 0.5f) * (tanh_v3((key_28_42 + (((key_28_42 *
+                            key_28_42) * key_28_42) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
@@ -4238,81 +4285,98 @@ TARGET_v3 static void polysketch_learned_r64_local_rows_v3(const struct call *ca
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_19 + r * 144 + j, tanh_v3((load_v3(key_19 + r * 144 + j) * load_v3(key_30 + r * 144 + j)) *
+                store_v3(key_19 + r * 96 + j, tanh_v3((load_v3(key_19 + r * 96 + j) * load_v3(key_30 + r * 96 + j)) *
                     0.125f) * 8.0f);
             }
         }
-        /* score[j][i] = sum over r of key_19 * query_19 */
-        dot4_v3(round_up(i1 - i0, 16), j1 - j0, key_19, query_19, score);
-        /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot4_v3(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
-           256)) / 256), (score_2 * score_ ... */
-        const int64_t t_44 = n_k - n_q;
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_45 = (i0 + i + lane_v3) + t_44;
-            const ints_v3 r46 = t_45 % 256;
-            const ints_v3 t_47 = (t_45 - (r46 + (((r46 != 0) & ((r46 < 0) != (256 < 0))) & 256))) / 256;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_2_48 = load_v3(score_2 + j * 272 + i);
-                const vec_v3 t_49 = score_2_48 * score_2_48;
-                const vec_v3 score_50 = load_v3(score + j * 272 + i);
-                store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector(t_47 == (((j0 + j) - floor_mod(j0 + j,
-                    256)) / 256), mask_v3), t_49 * t_49, score_50 * score_50));
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_51 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+            float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 1024;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key_19 * query_31 */
+            dot4_v3(j1 - j0, key_19, query_31, score);
+            /* score_2[j][i] = sum over d of k_tile * query_4 */
+            dot4_v3(j1 - j0, k_tile, query_4, score_2);
+            /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+               256)) / 256), (score_2 * score_ ... */
+            const int64_t t_43 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_52 = (i0 + i + lane_v3) + t_51;
+                const ints_v3 t_44 = (i0 + i + lane_v3) + t_43;
+                const ints_v3 r45 = t_44 % 256;
+                const ints_v3 t_46 = (t_44 - (r45 + (((r45 != 0) & ((r45 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_52, mask_v3),
-                        load_v3(score + j * 272 + i), splat_v3(0.0f)));
+                    const vec_v3 score_2_47 = load_v3(score_2 + j * 16 + i);
+                    const vec_v3 t_48 = score_2_47 * score_2_47;
+                    const vec_v3 score_49 = load_v3(score + j * 16 + i);
+                    store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(t_46 == (((j0 + j) - floor_mod(j0 + j,
+                        256)) / 256), mask_v3), t_48 * t_48, score_49 * score_49));
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_sum_in[u] = (vec_v3){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot5_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[32];
-                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_53 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_50 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_53), mask_v3);
+                    const ints_v3 t_51 = (i0 + i + lane_v3) + t_50;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_51, mask_v3),
+                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                    }
                 }
-                add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot6_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_54 = load_v3(row_sum + i) + 1.0f;
-        const mask_v3 t_55 = t_54 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_55, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_54));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] = (vec_v3){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] += load_v3(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot5_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 seen[2];
+                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_52 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_52), mask_v3);
+                    }
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot6_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_53 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_54 = t_53 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_54, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_53));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -5785,7 +5849,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot2_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
+        dot14_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -5806,7 +5870,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot15_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5853,7 +5917,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot2_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
+        dot14_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -5875,7 +5939,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot15_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -5887,7 +5951,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot2_v3(round_up(j1 - j0, 16), sketch_g2_w0, key_6, key_21);
+        dot14_v3(round_up(j1 - j0, 16), sketch_g2_w0, key_6, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -5909,7 +5973,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot15_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -5957,7 +6021,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot2_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
+        dot14_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
@@ -5979,7 +6043,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot15_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -5990,9 +6054,9 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot14_v3(round_up(j1 - j0, 16), rows, query_31, key_19, score);
+        dot16_v3(round_up(j1 - j0, 16), rows, query_31, key_19, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot14_v3(round_up(j1 - j0, 16), rows, query_4, k_tile, score_2);
+        dot16_v3(round_up(j1 - j0, 16), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -6032,7 +6096,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot17_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_47 = (r_q % n_q) + n_k - n_q;
@@ -6043,7 +6107,7 @@ TARGET_v3 APART void polysketch_learned_r64_local_few_keys_v3(const struct call 
                     v_row, j1 - j0, seen);
             }
         } else
-            dot16_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot18_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -6401,7 +6465,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -6418,7 +6482,7 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 4];
+    float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
@@ -6437,65 +6501,81 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 16, c, 16, 0, NULL, NULL);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 16, c, 16, 1, NULL, NULL);
 }
-APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot2_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 96, c, 96, 0, NULL, NULL);
 }
-APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot3_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 96, c, 96, 1, NULL, NULL);
+}
+APART void dot4_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
+}
+APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot6_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot7_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot10_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot11_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+APART void dot12_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot13_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot14_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot15_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+}
+APART void dot16_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot17_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot18_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -6533,367 +6613,378 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
-    float *const query_5 = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_6 = (float *)(void *)(work + 512); /* [d: 64, i: 128 of 144] */
-    float *const query_7 = (float *)(void *)(work + 37376); /* [i: 128] */
-    float *const query_9 = (float *)(void *)(work + 37888); /* [d: 64, i: 128 of 144] */
-    float *const query_10 = (float *)(void *)(work + 74752); /* [h: 512, i: 128 of 144] */
-    float *const query_11 = (float *)(void *)(work + 369664); /* [h: 192, i: 128 of 144] */
-    float *const query_12 = (float *)(void *)(work + 37888); /* [r: 64, i: 128 of 144] */
-    float *const query_13 = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_15 = (float *)(void *)(work + 74752); /* [i: 128] */
-    float *const query_17 = (float *)(void *)(work + 74752); /* [h: 512, i: 128 of 144] */
-    float *const query_18 = (float *)(void *)(work + 369664); /* [h: 192, i: 128 of 144] */
-    float *const query_19 = (float *)(void *)(work + 37888); /* [r: 64, i: 128 of 144] */
-    float *const query_21 = (float *)(void *)(work + 74752); /* [h: 512, i: 128 of 144] */
-    float *const query_22 = (float *)(void *)(work + 369664); /* [h: 192, i: 128 of 144] */
-    float *const query_23 = (float *)(void *)(work + 0); /* [r: 64, i: 128 of 144] */
-    float *const query_24 = (float *)(void *)(work + 36864); /* [i: 128] */
-    float *const query_26 = (float *)(void *)(work + 37376); /* [i: 128] */
-    float *const query_28 = (float *)(void *)(work + 74752); /* [h: 512, i: 128 of 144] */
-    float *const query_29 = (float *)(void *)(work + 369664); /* [h: 192, i: 128 of 144] */
-    float *const query_30 = (float *)(void *)(work + 0); /* [r: 64, i: 128 of 144] */
-    float *const key_5 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_6 = (float *)(void *)(work + 576); /* [d: 64, j: 144] */
-    float *const key_7 = (float *)(void *)(work + 74752); /* [j: 144] */
-    float *const key_9 = (float *)(void *)(work + 75328); /* [d: 64, j: 144] */
-    float *const key_10 = (float *)(void *)(work + 112192); /* [h: 512, j: 144] */
-    float *const key_11 = (float *)(void *)(work + 407104); /* [h: 192, j: 144] */
-    float *const key_12 = (float *)(void *)(work + 75328); /* [r: 64, j: 144] */
-    float *const key_13 = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_15 = (float *)(void *)(work + 112192); /* [j: 144] */
-    float *const key_17 = (float *)(void *)(work + 112192); /* [h: 512, j: 144] */
-    float *const key_18 = (float *)(void *)(work + 407104); /* [h: 192, j: 144] */
-    float *const key_19 = (float *)(void *)(work + 75328); /* [r: 64, j: 144] */
-    float *const key_21 = (float *)(void *)(work + 112192); /* [h: 512, j: 144] */
-    float *const key_22 = (float *)(void *)(work + 407104); /* [h: 192, j: 144] */
-    float *const key_23 = (float *)(void *)(work + 0); /* [r: 64, j: 144] */
-    float *const key_24 = (float *)(void *)(work + 36864); /* [j: 144] */
-    float *const key_26 = (float *)(void *)(work + 74752); /* [j: 144] */
-    float *const key_28 = (float *)(void *)(work + 112192); /* [h: 512, j: 144] */
-    float *const key_29 = (float *)(void *)(work + 407104); /* [h: 192, j: 144] */
-    float *const key_30 = (float *)(void *)(work + 0); /* [r: 64, j: 144] */
-    float *const score = (float *)(void *)(work + 112192); /* [j: 144, i: 128 of 144] */
-    float *const score_2 = (float *)(void *)(work + 195136); /* [j: 144, i: 128 of 144] */
-    float *const row_sum = (float *)(void *)(work + 517696); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 518208); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 518720); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 555584); /* [e: 64, i: 128 of 144] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_3 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const all_query_4 = (float *)(void *)(work + 768); /* [d: 64, i: 16, 8 times] */
+    float *const query_5 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_6 = (float *)(void *)(work + 33536); /* [d: 64, i: 16] */
+    float *const query_7 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_9 = (float *)(void *)(work + 37632); /* [d: 64, i: 16] */
+    float *const query_10 = (float *)(void *)(work + 41728); /* [h: 512, i: 16] */
+    float *const query_11 = (float *)(void *)(work + 74496); /* [h: 192, i: 16] */
+    float *const query_12 = (float *)(void *)(work + 37632); /* [r: 64, i: 16] */
+    float *const query_13 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_15 = (float *)(void *)(work + 128); /* [i: 16] */
+    float *const query_17 = (float *)(void *)(work + 41728); /* [h: 512, i: 16] */
+    float *const query_18 = (float *)(void *)(work + 74496); /* [h: 192, i: 16] */
+    float *const query_19 = (float *)(void *)(work + 37632); /* [r: 64, i: 16] */
+    float *const query_21 = (float *)(void *)(work + 41728); /* [h: 512, i: 16] */
+    float *const query_22 = (float *)(void *)(work + 74496); /* [h: 192, i: 16] */
+    float *const query_23 = (float *)(void *)(work + 33536); /* [r: 64, i: 16] */
+    float *const query_24 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_26 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_28 = (float *)(void *)(work + 41728); /* [h: 512, i: 16] */
+    float *const query_29 = (float *)(void *)(work + 74496); /* [h: 192, i: 16] */
+    float *const query_30 = (float *)(void *)(work + 33536); /* [r: 64, i: 16] */
+    float *const all_query_31 = (float *)(void *)(work + 86784); /* [r: 64, i: 16, 8 times] */
+    float *const key_5 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_6 = (float *)(void *)(work + 33536); /* [d: 64, j: 96] */
+    float *const key_7 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_9 = (float *)(void *)(work + 58112); /* [d: 64, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 119552); /* [h: 512, j: 96] */
+    float *const key_11 = (float *)(void *)(work + 316160); /* [h: 192, j: 96] */
+    float *const key_12 = (float *)(void *)(work + 58112); /* [r: 64, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_15 = (float *)(void *)(work + 82688); /* [j: 96] */
+    float *const key_17 = (float *)(void *)(work + 119552); /* [h: 512, j: 96] */
+    float *const key_18 = (float *)(void *)(work + 316160); /* [h: 192, j: 96] */
+    float *const key_19 = (float *)(void *)(work + 58112); /* [r: 64, j: 96] */
+    float *const key_21 = (float *)(void *)(work + 119552); /* [h: 512, j: 96] */
+    float *const key_22 = (float *)(void *)(work + 316160); /* [h: 192, j: 96] */
+    float *const key_23 = (float *)(void *)(work + 33536); /* [r: 64, j: 96] */
+    float *const key_24 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_26 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_28 = (float *)(void *)(work + 119552); /* [h: 512, j: 96] */
+    float *const key_29 = (float *)(void *)(work + 316160); /* [h: 192, j: 96] */
+    float *const key_30 = (float *)(void *)(work + 33536); /* [r: 64, j: 96] */
+    float *const score = (float *)(void *)(work + 33536); /* [j: 96, i: 16] */
+    float *const score_2 = (float *)(void *)(work + 39680); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 389888); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 390400); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 390912); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 423680); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 592448); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 629312); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query + i, splat_any(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_in[u] = (vec_any){0};
-        }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_in[u] += load_any(q_tile + d * 144 + i);
-            }
-        }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query + i, load_any(query + i) + query_in[u]);
-        }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_3 + i, splat_any(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_1 = load_any(query + i) * 0.015625f;
-        vec_any query_3_in = (vec_any){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
-            const vec_any q_tile_new2 = q_tile_0 - t_1;
-            store_any(q_tile + d * 144 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
-        }
-        store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
-    }
-    /* query_5 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_5 + i, splat_any(0.0f));
-    }
-    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_4 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
-        vec_any query_5_in = (vec_any){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_3 = load_any(q_tile + d * 144 + i);
-            const vec_any q_tile_new5 = q_tile_3 * t_4;
-            store_any(q_tile + d * 144 + i, q_tile_new5);
-            query_5_in += q_tile_new5;
-        }
-        store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
-    }
-    /* query_7 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_7 + i, splat_any(0.0f));
-    }
-    /* query_6 = q_tile - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_6 = load_any(query_5 + i) * 0.015625f;
-        vec_any query_7_in = (vec_any){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_6_new7 = load_any(q_tile + d * 144 + i) - t_6;
-            store_any(query_6 + d * 144 + i, query_6_new7);
-            query_7_in += query_6_new7 * query_6_new7;
-        }
-        store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
-    }
-    /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_7 + i, 1.0f / sqrt_any((load_any(query_7 + i) * 0.015625f) + 1e-05f));
-    }
-    /* query_9 = ((query_6 * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_7_8 = load_any(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(query_9 + d * 144 + i, ((load_any(query_6 + d * 144 + i) * query_7_8) * sketch_g1_norm0_weight[d])
-                + sketch_g1_norm0_bias[d]);
-        }
-    }
-    /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-    dot0_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
-    /* query_12 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_12 + r * 144 + i, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-        const int64_t h1 = min(h0 + 192, h_end);
-        /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
-           0.7978846f) + 1.0f) */
+    float *const q_tile = (float *)(void *)(work + 33536); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 456448); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+        float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 1024;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            for (int64_t h = h0; h < h1; h++) {
-                const vec_any query_10_9 = load_any(query_10 + h * 144 + i);
-                store_any(query_11 + (h - h0) * 144 + i, (query_10_9 * 0.5f) * (tanh_any((query_10_9 + (((query_10_9 *
-                    query_10_9) * query_10_9) * 0.044715f)) * 0.7978846f) + 1.0f));
-            }
+            store_any(query + i, splat_any(0.0f));
         }
-        /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-        dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
-    }
-    /* query_13 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_13 + i, splat_any(0.0f));
-    }
-    /* query_13 += query_12 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_13_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_13_in[u] = (vec_any){0};
-        }
-        for (int64_t r = 0; r < 64; r++) {
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_13_in[u] += load_any(query_12 + r * 144 + i);
+                query_in[u] = (vec_any){0};
             }
-        }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query_13 + i, load_any(query_13 + i) + query_13_in[u]);
-        }
-    }
-    /* query_15 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_15 + i, splat_any(0.0f));
-    }
-    /* query_12 = query_12 - (query_13 * 0.015625f); query_15 += query_12 * query_12 */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_11 = load_any(query_13 + i) * 0.015625f;
-        vec_any query_15_in = (vec_any){0};
-        for (int64_t r = 0; r < 64; r++) {
-            const vec_any query_12_10 = load_any(query_12 + r * 144 + i);
-            const vec_any query_12_new12 = query_12_10 - t_11;
-            store_any(query_12 + r * 144 + i, query_12_new12);
-            query_15_in += query_12_new12 * query_12_new12;
-        }
-        store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
-    }
-    /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
-       sketch.g1.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_13 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.015625f) + 1e-05f);
-        for (int64_t r = 0; r < 64; r++) {
-            store_any(query_12 + r * 144 + i, ((load_any(query_12 + r * 144 + i) * t_13) * sketch_g1_norm1_weight[r]) +
-                sketch_g1_norm1_bias[r]);
-        }
-    }
-    /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-    dot0_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
-    /* query_19 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t r = 0; r < 64; r++) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_in[u] += load_any(q_tile + d * 16 + i);
+                }
+            }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_19 + r * 144 + i, splat_any(0.0f));
+                store_any(query + i, load_any(query + i) + query_in[u]);
             }
         }
-    }
-    {
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_3 + i, splat_any(0.0f));
+        }
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_1 = load_any(query + i) * 0.015625f;
+            vec_any query_3_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
+                const vec_any q_tile_new2 = q_tile_0 - t_1;
+                store_any(q_tile + d * 16 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+        }
+        /* query_5 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_5 + i, splat_any(0.0f));
+        }
+        /* query_4 = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += query_4 */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_3 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+            vec_any query_5_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any query_4_new4 = load_any(q_tile + d * 16 + i) * t_3;
+                store_any(query_4 + d * 16 + i, query_4_new4);
+                query_5_in += query_4_new4;
+            }
+            store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
+        }
+        /* query_7 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_7 + i, splat_any(0.0f));
+        }
+        /* query_6 = query_4 - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_5 = load_any(query_5 + i) * 0.015625f;
+            vec_any query_7_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any query_6_new6 = load_any(query_4 + d * 16 + i) - t_5;
+                store_any(query_6 + d * 16 + i, query_6_new6);
+                query_7_in += query_6_new6 * query_6_new6;
+            }
+            store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
+        }
+        /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_7 + i, 1.0f / sqrt_any((load_any(query_7 + i) * 0.015625f) + 1e-05f));
+        }
+        /* query_9 = ((query_6 * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any query_7_7 = load_any(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(query_9 + d * 16 + i, ((load_any(query_6 + d * 16 + i) * query_7_7) *
+                    sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
+        dot0_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
+        /* query_12 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_12 + r * 16 + i, splat_any(0.0f));
+                }
+            }
+        }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
-            /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+            /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_any query_17_14 = load_any(query_17 + h * 144 + i);
-                    store_any(query_18 + (h - h0) * 144 + i, (query_17_14 * 0.5f) * (tanh_any((query_17_14 +
-                        (((query_17_14 * query_17_14) * query_17_14) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_any query_10_8 = load_any(query_10 + h * 16 + i);
+                    store_any(query_11 + (h - h0) * 16 + i, (query_10_8 * 0.5f) * (tanh_any((query_10_8 + (((query_10_8
+                        * query_10_8) * query_10_8) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
-            /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-            dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+            /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
+            dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
         }
-    }
-    /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_7_15 = load_any(query_7 + i);
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(query_6 + d * 144 + i, ((load_any(query_6 + d * 144 + i) * query_7_15) *
-                sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+        /* query_13 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_13 + i, splat_any(0.0f));
         }
-    }
-    /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-    dot0_any(round_up(i1 - i0, 8), sketch_g2_w0, query_6, query_21);
-    /* query_23 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t r = 0; r < 64; r++) {
+        /* query_13 += query_12 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_13_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_23 + r * 144 + i, splat_any(0.0f));
+                query_13_in[u] = (vec_any){0};
             }
-        }
-    }
-    {
-        for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = min(h0 + 192, h_end);
-            /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
-               0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t h = h0; h < h1; h++) {
-                    const vec_any query_21_16 = load_any(query_21 + h * 144 + i);
-                    store_any(query_22 + (h - h0) * 144 + i, (query_21_16 * 0.5f) * (tanh_any((query_21_16 +
-                        (((query_21_16 * query_21_16) * query_21_16) * 0.044715f)) * 0.7978846f) + 1.0f));
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_13_in[u] += load_any(query_12 + r * 16 + i);
                 }
             }
-            /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-            dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
-        }
-    }
-    /* query_24 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_24 + i, splat_any(0.0f));
-    }
-    /* query_24 += query_23 */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_24_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_24_in[u] = (vec_any){0};
-        }
-        for (int64_t r = 0; r < 64; r++) {
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_24_in[u] += load_any(query_23 + r * 144 + i);
+                store_any(query_13 + i, load_any(query_13 + i) + query_13_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query_24 + i, load_any(query_24 + i) + query_24_in[u]);
+        /* query_15 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_15 + i, splat_any(0.0f));
         }
-    }
-    /* query_26 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_26 + i, splat_any(0.0f));
-    }
-    /* query_23 = query_23 - (query_24 * 0.015625f); query_26 += query_23 * query_23 */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_18 = load_any(query_24 + i) * 0.015625f;
-        vec_any query_26_in = (vec_any){0};
-        for (int64_t r = 0; r < 64; r++) {
-            const vec_any query_23_17 = load_any(query_23 + r * 144 + i);
-            const vec_any query_23_new19 = query_23_17 - t_18;
-            store_any(query_23 + r * 144 + i, query_23_new19);
-            query_26_in += query_23_new19 * query_23_new19;
+        /* query_12 = query_12 - (query_13 * 0.015625f); query_15 += query_12 * query_12 */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_10 = load_any(query_13 + i) * 0.015625f;
+            vec_any query_15_in = (vec_any){0};
+            for (int64_t r = 0; r < 64; r++) {
+                const vec_any query_12_9 = load_any(query_12 + r * 16 + i);
+                const vec_any query_12_new11 = query_12_9 - t_10;
+                store_any(query_12 + r * 16 + i, query_12_new11);
+                query_15_in += query_12_new11 * query_12_new11;
+            }
+            store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
         }
-        store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
-    }
-    /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
-       sketch.g2.norm1.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_20 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.015625f) + 1e-05f);
-        for (int64_t r = 0; r < 64; r++) {
-            store_any(query_23 + r * 144 + i, ((load_any(query_23 + r * 144 + i) * t_20) * sketch_g2_norm1_weight[r]) +
-                sketch_g2_norm1_bias[r]);
-        }
-    }
-    /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-    dot0_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
-    /* query_30 = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t r = 0; r < 64; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_30 + r * 144 + i, splat_any(0.0f));
+        /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_12 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.015625f) + 1e-05f);
+            for (int64_t r = 0; r < 64; r++) {
+                store_any(query_12 + r * 16 + i, ((load_any(query_12 + r * 16 + i) * t_12) * sketch_g1_norm1_weight[r])
+                    + sketch_g1_norm1_bias[r]);
             }
         }
-    }
-    {
-        for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
-            const int64_t h1 = min(h0 + 192, h_end);
-            /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
-               0.7978846f) + 1.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                for (int64_t h = h0; h < h1; h++) {
-                    const vec_any query_28_21 = load_any(query_28 + h * 144 + i);
-                    store_any(query_29 + (h - h0) * 144 + i, (query_28_21 * 0.5f) * (tanh_any((query_28_21 +
-                        (((query_28_21 * query_28_21) * query_28_21) * 0.044715f)) * 0.7978846f) + 1.0f));
+        /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
+        dot0_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
+        /* query_19 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_19 + r * 16 + i, splat_any(0.0f));
                 }
             }
-            /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-            dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
         }
-    }
-    /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        for (int64_t r = 0; r < 64; r++) {
-            store_any(query_19 + r * 144 + i, tanh_any((load_any(query_19 + r * 144 + i) * load_any(query_30 + r * 144 +
-                i)) * 0.125f) * 8.0f);
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_any query_17_13 = load_any(query_17 + h * 16 + i);
+                        store_any(query_18 + (h - h0) * 16 + i, (query_17_13 * 0.5f) * (tanh_any((query_17_13 +
+                            (((query_17_13 * query_17_13) * query_17_13) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
+                dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+            }
         }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
+        /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any query_7_14 = load_any(query_7 + i);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(query_6 + d * 16 + i, ((load_any(query_6 + d * 16 + i) * query_7_14) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
+        dot0_any(round_up(i1 - i0, 8), sketch_g2_w0, query_6, query_21);
+        /* query_23 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_23 + r * 16 + i, splat_any(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_any query_21_15 = load_any(query_21 + h * 16 + i);
+                        store_any(query_22 + (h - h0) * 16 + i, (query_21_15 * 0.5f) * (tanh_any((query_21_15 +
+                            (((query_21_15 * query_21_15) * query_21_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
+                dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+            }
+        }
+        /* query_24 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_24 + i, splat_any(0.0f));
+        }
+        /* query_24 += query_23 */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_24_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
+                query_24_in[u] = (vec_any){0};
+            }
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_24_in[u] += load_any(query_23 + r * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query_24 + i, load_any(query_24 + i) + query_24_in[u]);
+            }
+        }
+        /* query_26 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_26 + i, splat_any(0.0f));
+        }
+        /* query_23 = query_23 - (query_24 * 0.015625f); query_26 += query_23 * query_23 */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_17 = load_any(query_24 + i) * 0.015625f;
+            vec_any query_26_in = (vec_any){0};
+            for (int64_t r = 0; r < 64; r++) {
+                const vec_any query_23_16 = load_any(query_23 + r * 16 + i);
+                const vec_any query_23_new18 = query_23_16 - t_17;
+                store_any(query_23 + r * 16 + i, query_23_new18);
+                query_26_in += query_23_new18 * query_23_new18;
+            }
+            store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
+        }
+        /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_19 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.015625f) + 1e-05f);
+            for (int64_t r = 0; r < 64; r++) {
+                store_any(query_23 + r * 16 + i, ((load_any(query_23 + r * 16 + i) * t_19) * sketch_g2_norm1_weight[r])
+                    + sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
+        dot0_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
+        /* query_30 = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t r = 0; r < 64; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_30 + r * 16 + i, splat_any(0.0f));
+                }
+            }
+        }
+        {
+            for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
+                const int64_t h1 = min(h0 + 192, h_end);
+                /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    for (int64_t h = h0; h < h1; h++) {
+                        const vec_any query_28_20 = load_any(query_28 + h * 16 + i);
+                        store_any(query_29 + (h - h0) * 16 + i, (query_28_20 * 0.5f) * (tanh_any((query_28_20 +
+                            (((query_28_20 * query_28_20) * query_28_20) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    }
+                }
+                /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
+                dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+            }
+        }
+        /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            for (int64_t r = 0; r < 64; r++) {
+                store_any(query_31 + r * 16 + i, tanh_any((load_any(query_19 + r * 16 + i) * load_any(query_30 + r * 16
+                    + i)) * 0.125f) * 8.0f);
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
             }
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -6906,7 +6997,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_in[u] += load_any(k_tile + d * 144 + j);
+                    key_in[u] += load_any(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -6919,13 +7010,13 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         }
         /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_23 = load_any(key + j) * 0.015625f;
+            const vec_any t_22 = load_any(key + j) * 0.015625f;
             vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_22 = load_any(k_tile + d * 144 + j);
-                const vec_any k_tile_new24 = k_tile_22 - t_23;
-                store_any(k_tile + d * 144 + j, k_tile_new24);
-                key_3_in += k_tile_new24 * k_tile_new24;
+                const vec_any k_tile_21 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_new23 = k_tile_21 - t_22;
+                store_any(k_tile + d * 96 + j, k_tile_new23);
+                key_3_in += k_tile_new23 * k_tile_new23;
             }
             store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
         }
@@ -6935,13 +7026,13 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         }
         /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_26 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
+            const vec_any t_25 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
             vec_any key_5_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_25 = load_any(k_tile + d * 144 + j);
-                const vec_any k_tile_new27 = k_tile_25 * t_26;
-                store_any(k_tile + d * 144 + j, k_tile_new27);
-                key_5_in += k_tile_new27;
+                const vec_any k_tile_24 = load_any(k_tile + d * 96 + j);
+                const vec_any k_tile_new26 = k_tile_24 * t_25;
+                store_any(k_tile + d * 96 + j, k_tile_new26);
+                key_5_in += k_tile_new26;
             }
             store_any(key_5 + j, load_any(key_5 + j) + key_5_in);
         }
@@ -6951,12 +7042,12 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         }
         /* key_6 = k_tile - (key_5 * 0.015625f); key_7 += key_6 * key_6 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_28 = load_any(key_5 + j) * 0.015625f;
+            const vec_any t_27 = load_any(key_5 + j) * 0.015625f;
             vec_any key_7_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any key_6_new29 = load_any(k_tile + d * 144 + j) - t_28;
-                store_any(key_6 + d * 144 + j, key_6_new29);
-                key_7_in += key_6_new29 * key_6_new29;
+                const vec_any key_6_new28 = load_any(k_tile + d * 96 + j) - t_27;
+                store_any(key_6 + d * 96 + j, key_6_new28);
+                key_7_in += key_6_new28 * key_6_new28;
             }
             store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
         }
@@ -6966,19 +7057,19 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         }
         /* key_9 = ((key_6 * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_7_30 = load_any(key_7 + j);
+            const vec_any key_7_29 = load_any(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_9 + d * 144 + j, ((load_any(key_6 + d * 144 + j) * key_7_30) * sketch_g1_norm0_weight[d])
-                    + sketch_g1_norm0_bias[d]);
+                store_any(key_9 + d * 96 + j, ((load_any(key_6 + d * 96 + j) * key_7_29) * sketch_g1_norm0_weight[d]) +
+                    sketch_g1_norm0_bias[d]);
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
+        dot2_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_12 + r * 144 + j, splat_any(0.0f));
+                    store_any(key_12 + r * 96 + j, splat_any(0.0f));
                 }
             }
         }
@@ -6988,13 +7079,13 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_any key_10_31 = load_any(key_10 + h * 144 + j);
-                    store_any(key_11 + (h - h0) * 144 + j, (key_10_31 * 0.5f) * (tanh_any((key_10_31 + (((key_10_31 *
-                        key_10_31) * key_10_31) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_any key_10_30 = load_any(key_10 + h * 96 + j);
+                    store_any(key_11 + (h - h0) * 96 + j, (key_10_30 * 0.5f) * (tanh_any((key_10_30 + (((key_10_30 *
+                        key_10_30) * key_10_30) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot3_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7008,7 +7099,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_13_in[u] += load_any(key_12 + r * 144 + j);
+                    key_13_in[u] += load_any(key_12 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -7021,32 +7112,32 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         }
         /* key_12 = key_12 - (key_13 * 0.015625f); key_15 += key_12 * key_12 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_33 = load_any(key_13 + j) * 0.015625f;
+            const vec_any t_32 = load_any(key_13 + j) * 0.015625f;
             vec_any key_15_in = (vec_any){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_any key_12_32 = load_any(key_12 + r * 144 + j);
-                const vec_any key_12_new34 = key_12_32 - t_33;
-                store_any(key_12 + r * 144 + j, key_12_new34);
-                key_15_in += key_12_new34 * key_12_new34;
+                const vec_any key_12_31 = load_any(key_12 + r * 96 + j);
+                const vec_any key_12_new33 = key_12_31 - t_32;
+                store_any(key_12 + r * 96 + j, key_12_new33);
+                key_15_in += key_12_new33 * key_12_new33;
             }
             store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
         }
         /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_35 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.015625f) + 1e-05f);
+            const vec_any t_34 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_12 + r * 144 + j, ((load_any(key_12 + r * 144 + j) * t_35) * sketch_g1_norm1_weight[r]) +
+                store_any(key_12 + r * 96 + j, ((load_any(key_12 + r * 96 + j) * t_34) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
+        dot2_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_19 + r * 144 + j, splat_any(0.0f));
+                    store_any(key_19 + r * 96 + j, splat_any(0.0f));
                 }
             }
         }
@@ -7057,30 +7148,30 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any key_17_36 = load_any(key_17 + h * 144 + j);
-                        store_any(key_18 + (h - h0) * 144 + j, (key_17_36 * 0.5f) * (tanh_any((key_17_36 + (((key_17_36
-                            * key_17_36) * key_17_36) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any key_17_35 = load_any(key_17 + h * 96 + j);
+                        store_any(key_18 + (h - h0) * 96 + j, (key_17_35 * 0.5f) * (tanh_any((key_17_35 + (((key_17_35 *
+                            key_17_35) * key_17_35) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot3_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_7_37 = load_any(key_7 + j);
+            const vec_any key_7_36 = load_any(key_7 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_6 + d * 144 + j, ((load_any(key_6 + d * 144 + j) * key_7_37) * sketch_g2_norm0_weight[d])
-                    + sketch_g2_norm0_bias[d]);
+                store_any(key_6 + d * 96 + j, ((load_any(key_6 + d * 96 + j) * key_7_36) * sketch_g2_norm0_weight[d]) +
+                    sketch_g2_norm0_bias[d]);
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g2_w0, key_6, key_21);
+        dot2_any(round_up(j1 - j0, 8), sketch_g2_w0, key_6, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_23 + r * 144 + j, splat_any(0.0f));
+                    store_any(key_23 + r * 96 + j, splat_any(0.0f));
                 }
             }
         }
@@ -7091,13 +7182,13 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any key_21_38 = load_any(key_21 + h * 144 + j);
-                        store_any(key_22 + (h - h0) * 144 + j, (key_21_38 * 0.5f) * (tanh_any((key_21_38 + (((key_21_38
-                            * key_21_38) * key_21_38) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any key_21_37 = load_any(key_21 + h * 96 + j);
+                        store_any(key_22 + (h - h0) * 96 + j, (key_21_37 * 0.5f) * (tanh_any((key_21_37 + (((key_21_37 *
+                            key_21_37) * key_21_37) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot3_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -7112,7 +7203,7 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
             }
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_24_in[u] += load_any(key_23 + r * 144 + j);
+                    key_24_in[u] += load_any(key_23 + r * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -7125,32 +7216,32 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
         }
         /* key_23 = key_23 - (key_24 * 0.015625f); key_26 += key_23 * key_23 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_40 = load_any(key_24 + j) * 0.015625f;
+            const vec_any t_39 = load_any(key_24 + j) * 0.015625f;
             vec_any key_26_in = (vec_any){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_any key_23_39 = load_any(key_23 + r * 144 + j);
-                const vec_any key_23_new41 = key_23_39 - t_40;
-                store_any(key_23 + r * 144 + j, key_23_new41);
-                key_26_in += key_23_new41 * key_23_new41;
+                const vec_any key_23_38 = load_any(key_23 + r * 96 + j);
+                const vec_any key_23_new40 = key_23_38 - t_39;
+                store_any(key_23 + r * 96 + j, key_23_new40);
+                key_26_in += key_23_new40 * key_23_new40;
             }
             store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
         }
         /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_42 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.015625f) + 1e-05f);
+            const vec_any t_41 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_23 + r * 144 + j, ((load_any(key_23 + r * 144 + j) * t_42) * sketch_g2_norm1_weight[r]) +
+                store_any(key_23 + r * 96 + j, ((load_any(key_23 + r * 96 + j) * t_41) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
+        dot2_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_30 + r * 144 + j, splat_any(0.0f));
+                    store_any(key_30 + r * 96 + j, splat_any(0.0f));
                 }
             }
         }
@@ -7161,93 +7252,110 @@ static void polysketch_learned_r64_local_rows_any(const struct call *call, int64
                    + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any key_28_43 = load_any(key_28 + h * 144 + j);
-                        store_any(key_29 + (h - h0) * 144 + j, (key_28_43 * 0.5f) * (tanh_any((key_28_43 + (((key_28_43
-                            * key_28_43) * key_28_43) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any key_28_42 = load_any(key_28 + h * 96 + j);
+                        store_any(key_29 + (h - h0) * 96 + j, (key_28_42 * 0.5f) * (tanh_any((key_28_42 + (((key_28_42 *
+                            key_28_42) * key_28_42) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot3_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_19 + r * 144 + j, tanh_any((load_any(key_19 + r * 144 + j) * load_any(key_30 + r * 144 +
-                    j)) * 0.125f) * 8.0f);
+                store_any(key_19 + r * 96 + j, tanh_any((load_any(key_19 + r * 96 + j) * load_any(key_30 + r * 96 + j))
+                    * 0.125f) * 8.0f);
             }
         }
-        /* score[j][i] = sum over r of key_19 * query_19 */
-        dot2_any(round_up(i1 - i0, 8), j1 - j0, key_19, query_19, score);
-        /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot2_any(round_up(i1 - i0, 8), j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
-           256)) / 256), (score_2 * score_ ... */
-        const int64_t t_44 = n_k - n_q;
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_45 = (i0 + i + lane_any) + t_44;
-            const ints_any r46 = t_45 % 256;
-            const ints_any t_47 = (t_45 - (r46 + (((r46 != 0) & ((r46 < 0) != (256 < 0))) & 256))) / 256;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_2_48 = load_any(score_2 + j * 144 + i);
-                const vec_any t_49 = score_2_48 * score_2_48;
-                const vec_any score_50 = load_any(score + j * 144 + i);
-                store_any(score + j * 144 + i, pick_any(__builtin_convertvector(t_47 == (((j0 + j) - floor_mod(j0 + j,
-                    256)) / 256), mask_any), t_49 * t_49, score_50 * score_50));
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_51 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+            float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 1024;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key_19 * query_31 */
+            dot4_any(round_up(i1 - i0, 8), j1 - j0, key_19, query_31, score);
+            /* score_2[j][i] = sum over d of k_tile * query_4 */
+            dot4_any(round_up(i1 - i0, 8), j1 - j0, k_tile, query_4, score_2);
+            /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+               256)) / 256), (score_2 * score_ ... */
+            const int64_t t_43 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_52 = (i0 + i + lane_any) + t_51;
+                const ints_any t_44 = (i0 + i + lane_any) + t_43;
+                const ints_any r45 = t_44 % 256;
+                const ints_any t_46 = (t_44 - (r45 + (((r45 != 0) & ((r45 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_52, mask_any),
-                        load_any(score + j * 144 + i), splat_any(0.0f)));
+                    const vec_any score_2_47 = load_any(score_2 + j * 16 + i);
+                    const vec_any t_48 = score_2_47 * score_2_47;
+                    const vec_any score_49 = load_any(score + j * 16 + i);
+                    store_any(score + j * 16 + i, pick_any(__builtin_convertvector(t_46 == (((j0 + j) - floor_mod(j0 +
+                        j, 256)) / 256), mask_any), t_48 * t_48, score_49 * score_49));
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_sum_in[u] = (vec_any){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 144 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[32];
-                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_53 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_50 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_53), mask_any);
+                    const ints_any t_51 = (i0 + i + lane_any) + t_50;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_51, mask_any),
+                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                    }
                 }
-                add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
-        } else
-            dot4_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_54 = load_any(row_sum + i) + 1.0f;
-        const mask_any t_55 = t_54 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_55, splat_any(0.0f), load_any(sum + e * 144 + i) / t_54));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] = (vec_any){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] += load_any(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot5_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any seen[4];
+                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_52 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_52), mask_any);
+                    }
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot6_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_53 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_54 = t_53 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_54, splat_any(0.0f), load_any(sum + e * 16 + i) / t_53));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -7430,7 +7538,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot5_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
+        dot7_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7451,7 +7559,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -7498,7 +7606,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot5_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
+        dot7_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7520,7 +7628,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -7532,7 +7640,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot5_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
+        dot7_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7554,7 +7662,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -7602,7 +7710,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot5_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
+        dot7_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -7624,7 +7732,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot6_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -7657,7 +7765,7 @@ APART void polysketch_learned_r64_local_keys_any(const struct call *call, int64_
                 state[(chunk - chunk0) * 135200 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_32 * v */
-            dot7_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 135200 + f0 * 64);
+            dot9_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 135200 + f0 * 64);
         }
     }
 }
@@ -7860,7 +7968,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 }
             }
             /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot5_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
+            dot7_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
             /* query_12 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -7881,7 +7989,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                     }
                 }
                 /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-                dot6_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
+                dot8_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
             }
             /* query_13 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7928,7 +8036,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 }
             }
             /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot5_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
+            dot7_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
             /* query_19 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -7950,7 +8058,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                         }
                     }
                     /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-                    dot6_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+                    dot8_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
                 }
             }
             /* query_6 = ((query_6 * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -7962,7 +8070,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 }
             }
             /* query_21[h][i] = sum over d of sketch_g2_w0 * query_6 */
-            dot5_any(round_up(i1 - i0, 8), sketch_g2_w0, query_6, query_21);
+            dot7_any(round_up(i1 - i0, 8), sketch_g2_w0, query_6, query_21);
             /* query_23 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -7984,7 +8092,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                         }
                     }
                     /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-                    dot6_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+                    dot8_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
                 }
             }
             /* query_24 = 0.0f */
@@ -8032,7 +8140,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 }
             }
             /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot5_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
+            dot7_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
             /* query_30 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
@@ -8054,7 +8162,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                         }
                     }
                     /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-                    dot6_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+                    dot8_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
                 }
             }
             /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
@@ -8105,7 +8213,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                     }
                 }
                 /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot6_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_32,
+                dot8_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_32,
                     query_34);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
@@ -8166,7 +8274,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot8_any(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
+                dot10_any(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -8208,7 +8316,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v
                     + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot11_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -8221,7 +8329,7 @@ APART void polysketch_learned_r64_local_queries_any(const struct call *call, int
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot12_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f,
                (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
@@ -8396,7 +8504,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_10[h][r_q] = sum over d of sketch_g1_w0 * query_9 */
-    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
+    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
     /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8407,7 +8515,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_12[r][r_q] = sum over h of sketch_g1_w1 * query_11 */
-    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
+    dot13_any(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
     /* query_13 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_13 + r_q, splat_any(0.0f));
@@ -8445,7 +8553,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_17[h][r_q] = sum over r of sketch_g1_w2 * query_16 */
-    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
+    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
     /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8456,7 +8564,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_19[r][r_q] = sum over h of sketch_g1_w3 * query_18 */
-    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
+    dot13_any(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
     /* query_20 = ((query_6 * query_8) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         const vec_any query_8_12 = load_any(query_8 + r_q);
@@ -8466,7 +8574,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_21[h][r_q] = sum over d of sketch_g2_w0 * query_20 */
-    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
+    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
     /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8477,7 +8585,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_23[r][r_q] = sum over h of sketch_g2_w1 * query_22 */
-    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
+    dot13_any(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
     /* query_24 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         store_any(query_24 + r_q, splat_any(0.0f));
@@ -8515,7 +8623,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_28[h][r_q] = sum over r of sketch_g2_w2 * query_27 */
-    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
+    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
     /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
        + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8526,7 +8634,7 @@ APART void polysketch_learned_r64_local_few_begin_any(const struct call *call, i
         }
     }
     /* query_30[r][r_q] = sum over h of sketch_g2_w3 * query_29 */
-    dot11_any(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
+    dot13_any(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
     /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 64; r++) {
@@ -8721,7 +8829,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
+        dot14_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_12 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -8742,7 +8850,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                 }
             }
             /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            dot15_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
         }
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8789,7 +8897,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
+        dot14_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_19 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -8811,7 +8919,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                     }
                 }
                 /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                dot15_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
             }
         }
         /* key_6 = ((key_6 * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
@@ -8823,7 +8931,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * key_6 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g2_w0, key_6, key_21);
+        dot14_any(round_up(j1 - j0, 8), sketch_g2_w0, key_6, key_21);
         /* key_23 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -8845,7 +8953,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                     }
                 }
                 /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                dot15_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
             }
         }
         /* key_24 = 0.0f */
@@ -8893,7 +9001,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot0_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
+        dot14_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_30 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
@@ -8915,7 +9023,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                     }
                 }
                 /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot1_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                dot15_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
             }
         }
         /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
@@ -8926,9 +9034,9 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot12_any(round_up(j1 - j0, 8), rows, query_31, key_19, score);
+        dot16_any(round_up(j1 - j0, 8), rows, query_31, key_19, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot12_any(round_up(j1 - j0, 8), rows, query_4, k_tile, score_2);
+        dot16_any(round_up(j1 - j0, 8), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8968,7 +9076,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot17_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_47 = (r_q % n_q) + n_k - n_q;
@@ -8979,7 +9087,7 @@ APART void polysketch_learned_r64_local_few_keys_any(const struct call *call, in
                     v_row, j1 - j0, seen);
             }
         } else
-            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot18_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -9097,7 +9205,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .own = 229888, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
         if (rows <= 64) return (struct version){.head = polysketch_learned_r64_local_few_v4, .tile = 0, .own = 517120,
             .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
-        return (struct version){.rows = polysketch_learned_r64_local_rows_v4, .tile = 256, .own = 976896};
+        return (struct version){.rows = polysketch_learned_r64_local_rows_v4, .tile = 256, .own = 617216};
     }
 #endif
 #if defined(__x86_64__)
@@ -9108,7 +9216,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .own = 229888, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
         if (rows <= 64) return (struct version){.head = polysketch_learned_r64_local_few_v3, .tile = 0, .own = 517120,
             .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
-        return (struct version){.rows = polysketch_learned_r64_local_rows_v3, .tile = 256, .own = 976896};
+        return (struct version){.rows = polysketch_learned_r64_local_rows_v3, .tile = 256, .own = 613120};
     }
 #endif
     if (n_k >= 867 && rows <= 64) return (struct version){.head = polysketch_learned_r64_local_few_any, .tile = 0,
@@ -9117,7 +9225,7 @@ static struct version version(int64_t n_k, int64_t rows)
         .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
     if (rows <= 64) return (struct version){.head = polysketch_learned_r64_local_few_any, .tile = 0, .own = 517120,
         .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
-    return (struct version){.rows = polysketch_learned_r64_local_rows_any, .tile = 128, .own = 666176};
+    return (struct version){.rows = polysketch_learned_r64_local_rows_any, .tile = 128, .own = 481024};
 }
 
 enum { MANY_ROWS = 1 << 30 };

@@ -52,13 +52,13 @@
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
    Linear from 1006 keys on: the weight is an inner product of 528 features,
    whose sum over keys is a state of 528 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 615552 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 301824 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 930944 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 286720 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 615552 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 285440 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 930944 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 286720 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 352384 bytes of workspace a thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 169728 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 930944 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 286720 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_r32_local.c … -lattnrt -lm */
@@ -388,7 +388,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -405,7 +405,7 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 16];
+    float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
@@ -422,31 +422,31 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 32, 2, 64, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, 32, 2, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 32, 2, 64, 32, a, 1, 32, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 32, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot3_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 64, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
 {
@@ -514,103 +514,115 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 32, i: 256 of 272] */
-    float *const query_6 = (float *)(void *)(work + 35968); /* [r: 32, i: 256 of 272] */
-    float *const key_5 = (float *)(void *)(work + 35968); /* [r: 32, j: 144] */
-    float *const key_6 = (float *)(void *)(work + 54400); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 54400); /* [j: 144, i: 256 of 272] */
-    float *const score_2 = (float *)(void *)(work + 211072); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 367744); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 368768); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 369792); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 439424); /* [e: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_3 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const all_query_4 = (float *)(void *)(work + 768); /* [d: 64, i: 32, 8 times] */
+    float *const query_5 = (float *)(void *)(work + 66304); /* [r: 32, i: 32] */
+    float *const query_6 = (float *)(void *)(work + 70400); /* [r: 32, i: 32] */
+    float *const all_query_7 = (float *)(void *)(work + 74496); /* [r: 32, i: 32, 8 times] */
+    float *const key_5 = (float *)(void *)(work + 107264); /* [r: 32, j: 96] */
+    float *const key_6 = (float *)(void *)(work + 119552); /* [r: 32, j: 96] */
+    float *const score = (float *)(void *)(work + 119552); /* [j: 96, i: 32] */
+    float *const score_2 = (float *)(void *)(work + 131840); /* [j: 96, i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 144128); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 145152); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 146176); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 211712); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 509056); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 578688); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query + i, splat_v4(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_in[u] = (vec_v4){0};
+    float *const q_tile = (float *)(void *)(work + 66304); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 277248); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query_4 = all_query_4 + (i0 - i_block) / 32 * 2048;
+        float *const query_7 = all_query_7 + (i0 - i_block) / 32 * 1024;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query + i, splat_v4(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_in[u] += load_v4(q_tile + d * 272 + i);
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    query_in[u] += load_v4(q_tile + d * 32 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query + i, load_v4(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query + i, load_v4(query + i) + query_in[u]);
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_3 + i, splat_v4(0.0f));
         }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_3 + i, splat_v4(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
-        vec_v4 query_3_in = (vec_v4){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
-            const vec_v4 q_tile_new2 = q_tile_0 - t_1;
-            store_v4(q_tile + d * 272 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
+            vec_v4 query_3_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
+                const vec_v4 q_tile_new2 = q_tile_0 - t_1;
+                store_v4(q_tile + d * 32 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
         }
-        store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
-    }
-    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 272 + i, load_v4(q_tile + d * 272 + i) * t_3);
+        /* query_4 = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(query_4 + d * 32 + i, load_v4(q_tile + d * 32 + i) * t_3);
+            }
         }
-    }
-    /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_v4(round_up(i1 - i0, 64), sketch_g1, q_tile, query_5);
-    /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_v4(round_up(i1 - i0, 64), sketch_g2, q_tile, query_6);
-    /* query_5 = (query_5 * query_6) * 0.176776695f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query_5 + r * 272 + i, (load_v4(query_5 + r * 272 + i) * load_v4(query_6 + r * 272 + i)) *
-                    0.176776695f);
+        /* query_5[r][i] = sum over d of sketch_g1 * query_4 */
+        dot0_v4(sketch_g1, query_4, query_5);
+        /* query_6[r][i] = sum over d of sketch_g2 * query_4 */
+        dot0_v4(sketch_g2, query_4, query_6);
+        /* query_7 = (query_5 * query_6) * 0.176776695f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(query_7 + r * 32 + i, (load_v4(query_5 + r * 32 + i) * load_v4(query_6 + r * 32 + i)) *
+                        0.176776695f);
+                }
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -623,7 +635,7 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_in[u] += load_v4(k_tile + d * 144 + j);
+                    key_in[u] += load_v4(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
@@ -639,9 +651,9 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
             const vec_v4 t_5 = load_v4(key + j) * 0.015625f;
             vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_4 = load_v4(k_tile + d * 144 + j);
+                const vec_v4 k_tile_4 = load_v4(k_tile + d * 96 + j);
                 const vec_v4 k_tile_new6 = k_tile_4 - t_5;
-                store_v4(k_tile + d * 144 + j, k_tile_new6);
+                store_v4(k_tile + d * 96 + j, k_tile_new6);
                 key_3_in += k_tile_new6 * k_tile_new6;
             }
             store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
@@ -650,7 +662,7 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_7 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 144 + j, load_v4(k_tile + d * 144 + j) * t_7);
+                store_v4(k_tile + d * 96 + j, load_v4(k_tile + d * 96 + j) * t_7);
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
@@ -661,82 +673,99 @@ TARGET_v4 static void polysketch_r32_local_rows_v4(const struct call *call, int6
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key_5 + r * 144 + j, (load_v4(key_5 + r * 144 + j) * load_v4(key_6 + r * 144 + j)) *
+                    store_v4(key_5 + r * 96 + j, (load_v4(key_5 + r * 96 + j) * load_v4(key_6 + r * 96 + j)) *
                         0.176776695f);
                 }
             }
         }
-        /* score[j][i] = sum over r of key_5 * query_5 */
-        dot2_v4(round_up(i1 - i0, 64), j1 - j0, key_5, query_5, score);
-        /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot3_v4(round_up(i1 - i0, 64), j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
-           256)) / 256), (score_2 * score_ ... */
-        const int64_t t_8 = n_k - n_q;
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
-            const ints_v4 r10 = t_9 % 256;
-            const ints_v4 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_2_12 = load_v4(score_2 + j * 272 + i);
-                const vec_v4 t_13 = score_2_12 * score_2_12;
-                const vec_v4 score_14 = load_v4(score + j * 272 + i);
-                store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j,
-                    256)) / 256), mask_v4), t_13 * t_13, score_14 * score_14));
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_15 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query_4 = all_query_4 + (i0 - i_block) / 32 * 2048;
+            float *const query_7 = all_query_7 + (i0 - i_block) / 32 * 1024;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key_5 * query_7 */
+            dot2_v4(j1 - j0, key_5, query_7, score);
+            /* score_2[j][i] = sum over d of k_tile * query_4 */
+            dot3_v4(j1 - j0, k_tile, query_4, score_2);
+            /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+               256)) / 256), (score_2 * score_ ... */
+            const int64_t t_8 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
+                const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
+                const ints_v4 r10 = t_9 % 256;
+                const ints_v4 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4),
-                        load_v4(score + j * 272 + i), splat_v4(0.0f)));
+                    const vec_v4 score_2_12 = load_v4(score_2 + j * 32 + i);
+                    const vec_v4 t_13 = score_2_12 * score_2_12;
+                    const vec_v4 score_14 = load_v4(score + j * 32 + i);
+                    store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j,
+                        256)) / 256), mask_v4), t_13 * t_13, score_14 * score_14));
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_sum_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_sum_in[u] = (vec_v4){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot4_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[16];
-                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_17 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_15 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_17), mask_v4);
+                    const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4),
+                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                    }
                 }
-                add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot5_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_18 = load_v4(row_sum + i) + 1.0f;
-        const mask_v4 t_19 = t_18 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_19, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_18));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_sum_in[u] = (vec_v4){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        row_sum_in[u] += load_v4(score + j * 32 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 seen[2];
+                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_17 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_17), mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                }
+            } else
+                dot5_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_18 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_19 = t_18 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_19, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_18));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -1836,7 +1865,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -1853,7 +1882,7 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 8];
+    float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
@@ -1870,31 +1899,31 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, 32, 2, 64, 32, a, 1, 32, b, 16, c, 16, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 32, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot3_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
 TARGET_v3 APART void dot6_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
@@ -1922,19 +1951,23 @@ TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t steps, const float *a, int6
 {
     dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot12_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
+    dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
     dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot16_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -1958,103 +1991,115 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 32, i: 256 of 272] */
-    float *const query_6 = (float *)(void *)(work + 35968); /* [r: 32, i: 256 of 272] */
-    float *const key_5 = (float *)(void *)(work + 35968); /* [r: 32, j: 144] */
-    float *const key_6 = (float *)(void *)(work + 54400); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 54400); /* [j: 144, i: 256 of 272] */
-    float *const score_2 = (float *)(void *)(work + 211072); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 367744); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 368768); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 369792); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 439424); /* [e: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_3 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const all_query_4 = (float *)(void *)(work + 768); /* [d: 64, i: 16, 16 times] */
+    float *const query_5 = (float *)(void *)(work + 66304); /* [r: 32, i: 16] */
+    float *const query_6 = (float *)(void *)(work + 68352); /* [r: 32, i: 16] */
+    float *const all_query_7 = (float *)(void *)(work + 70400); /* [r: 32, i: 16, 16 times] */
+    float *const key_5 = (float *)(void *)(work + 103168); /* [r: 32, j: 96] */
+    float *const key_6 = (float *)(void *)(work + 115456); /* [r: 32, j: 96] */
+    float *const score = (float *)(void *)(work + 115456); /* [j: 96, i: 16] */
+    float *const score_2 = (float *)(void *)(work + 121600); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 127744); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 128768); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 129792); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 195328); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 509056); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 578688); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query + i, splat_v3(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_in[u] = (vec_v3){0};
+    float *const q_tile = (float *)(void *)(work + 66304); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 260864); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+        float *const query_7 = all_query_7 + (i0 - i_block) / 16 * 512;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query + i, splat_v3(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_in[u] += load_v3(q_tile + d * 272 + i);
+                query_in[u] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_in[u] += load_v3(q_tile + d * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query + i, load_v3(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query + i, load_v3(query + i) + query_in[u]);
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_3 + i, splat_v3(0.0f));
         }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_3 + i, splat_v3(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
-        vec_v3 query_3_in = (vec_v3){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
-            const vec_v3 q_tile_new2 = q_tile_0 - t_1;
-            store_v3(q_tile + d * 272 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
+            vec_v3 query_3_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
+                const vec_v3 q_tile_new2 = q_tile_0 - t_1;
+                store_v3(q_tile + d * 16 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
         }
-        store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
-    }
-    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 272 + i, load_v3(q_tile + d * 272 + i) * t_3);
+        /* query_4 = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(query_4 + d * 16 + i, load_v3(q_tile + d * 16 + i) * t_3);
+            }
         }
-    }
-    /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_v3(round_up(i1 - i0, 16), sketch_g1, q_tile, query_5);
-    /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_v3(round_up(i1 - i0, 16), sketch_g2, q_tile, query_6);
-    /* query_5 = (query_5 * query_6) * 0.176776695f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_5 + r * 272 + i, (load_v3(query_5 + r * 272 + i) * load_v3(query_6 + r * 272 + i)) *
-                    0.176776695f);
+        /* query_5[r][i] = sum over d of sketch_g1 * query_4 */
+        dot0_v3(sketch_g1, query_4, query_5);
+        /* query_6[r][i] = sum over d of sketch_g2 * query_4 */
+        dot0_v3(sketch_g2, query_4, query_6);
+        /* query_7 = (query_5 * query_6) * 0.176776695f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_7 + r * 16 + i, (load_v3(query_5 + r * 16 + i) * load_v3(query_6 + r * 16 + i)) *
+                        0.176776695f);
+                }
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -2067,7 +2112,7 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_in[u] += load_v3(k_tile + d * 144 + j);
+                    key_in[u] += load_v3(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -2083,9 +2128,9 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
             const vec_v3 t_5 = load_v3(key + j) * 0.015625f;
             vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_4 = load_v3(k_tile + d * 144 + j);
+                const vec_v3 k_tile_4 = load_v3(k_tile + d * 96 + j);
                 const vec_v3 k_tile_new6 = k_tile_4 - t_5;
-                store_v3(k_tile + d * 144 + j, k_tile_new6);
+                store_v3(k_tile + d * 96 + j, k_tile_new6);
                 key_3_in += k_tile_new6 * k_tile_new6;
             }
             store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
@@ -2094,7 +2139,7 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_7 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 144 + j, load_v3(k_tile + d * 144 + j) * t_7);
+                store_v3(k_tile + d * 96 + j, load_v3(k_tile + d * 96 + j) * t_7);
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
@@ -2105,82 +2150,99 @@ TARGET_v3 static void polysketch_r32_local_rows_v3(const struct call *call, int6
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_5 + r * 144 + j, (load_v3(key_5 + r * 144 + j) * load_v3(key_6 + r * 144 + j)) *
+                    store_v3(key_5 + r * 96 + j, (load_v3(key_5 + r * 96 + j) * load_v3(key_6 + r * 96 + j)) *
                         0.176776695f);
                 }
             }
         }
-        /* score[j][i] = sum over r of key_5 * query_5 */
-        dot2_v3(round_up(i1 - i0, 16), j1 - j0, key_5, query_5, score);
-        /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot3_v3(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
-           256)) / 256), (score_2 * score_ ... */
-        const int64_t t_8 = n_k - n_q;
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
-            const ints_v3 r10 = t_9 % 256;
-            const ints_v3 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_2_12 = load_v3(score_2 + j * 272 + i);
-                const vec_v3 t_13 = score_2_12 * score_2_12;
-                const vec_v3 score_14 = load_v3(score + j * 272 + i);
-                store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j,
-                    256)) / 256), mask_v3), t_13 * t_13, score_14 * score_14));
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_15 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+            float *const query_7 = all_query_7 + (i0 - i_block) / 16 * 512;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key_5 * query_7 */
+            dot2_v3(j1 - j0, key_5, query_7, score);
+            /* score_2[j][i] = sum over d of k_tile * query_4 */
+            dot3_v3(j1 - j0, k_tile, query_4, score_2);
+            /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+               256)) / 256), (score_2 * score_ ... */
+            const int64_t t_8 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
+                const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
+                const ints_v3 r10 = t_9 % 256;
+                const ints_v3 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3),
-                        load_v3(score + j * 272 + i), splat_v3(0.0f)));
+                    const vec_v3 score_2_12 = load_v3(score_2 + j * 16 + i);
+                    const vec_v3 t_13 = score_2_12 * score_2_12;
+                    const vec_v3 score_14 = load_v3(score + j * 16 + i);
+                    store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j,
+                        256)) / 256), mask_v3), t_13 * t_13, score_14 * score_14));
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_sum_in[u] = (vec_v3){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot4_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[32];
-                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_17 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_15 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_17), mask_v3);
+                    const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3),
+                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                    }
                 }
-                add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot5_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_18 = load_v3(row_sum + i) + 1.0f;
-        const mask_v3 t_19 = t_18 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_19, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_18));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] = (vec_v3){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] += load_v3(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 seen[2];
+                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_17 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_17), mask_v3);
+                    }
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot5_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_18 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_19 = t_18 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_19, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_18));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -2864,9 +2926,9 @@ TARGET_v3 APART void polysketch_r32_local_few_keys_v3(const struct call *call, i
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot1_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key_5);
+        dot12_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot1_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_6);
+        dot12_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2877,9 +2939,9 @@ TARGET_v3 APART void polysketch_r32_local_few_keys_v3(const struct call *call, i
             }
         }
         /* score[r_q][j] = sum over r of query_7 * key_5 */
-        dot12_v3(round_up(j1 - j0, 16), rows, query_7, key_5, score);
+        dot13_v3(round_up(j1 - j0, 16), rows, query_7, key_5, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot13_v3(round_up(j1 - j0, 16), rows, query_4, k_tile, score_2);
+        dot14_v3(round_up(j1 - j0, 16), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2919,7 +2981,7 @@ TARGET_v3 APART void polysketch_r32_local_few_keys_v3(const struct call *call, i
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_14 = (r_q % n_q) + n_k - n_q;
@@ -2930,7 +2992,7 @@ TARGET_v3 APART void polysketch_r32_local_few_keys_v3(const struct call *call, i
                     v_row, j1 - j0, seen);
             }
         } else
-            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot16_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -3270,7 +3332,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -3287,7 +3349,7 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 4];
+    float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
@@ -3306,65 +3368,73 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 16, c, 16, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 32, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 96, c, 96, 0, NULL, NULL);
 }
 APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 32, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
+APART void dot3_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
 APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
+}
+APART void dot6_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot6_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot7_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot7_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot9_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
-}
-APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
 APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+}
+APART void dot11_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
     dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot11_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot12_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot13_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot14_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot16_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -3388,103 +3458,115 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
-    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 32, i: 128 of 144] */
-    float *const query_6 = (float *)(void *)(work + 19584); /* [r: 32, i: 128 of 144] */
-    float *const key_5 = (float *)(void *)(work + 19584); /* [r: 32, j: 144] */
-    float *const key_6 = (float *)(void *)(work + 38016); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 38016); /* [j: 144, i: 128 of 144] */
-    float *const score_2 = (float *)(void *)(work + 120960); /* [j: 144, i: 128 of 144] */
-    float *const row_sum = (float *)(void *)(work + 203904); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 204416); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 204928); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 241792); /* [e: 64, i: 128 of 144] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_3 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const all_query_4 = (float *)(void *)(work + 768); /* [d: 64, i: 16, 8 times] */
+    float *const query_5 = (float *)(void *)(work + 33536); /* [r: 32, i: 16] */
+    float *const query_6 = (float *)(void *)(work + 35584); /* [r: 32, i: 16] */
+    float *const all_query_7 = (float *)(void *)(work + 37632); /* [r: 32, i: 16, 8 times] */
+    float *const key_5 = (float *)(void *)(work + 54016); /* [r: 32, j: 96] */
+    float *const key_6 = (float *)(void *)(work + 66304); /* [r: 32, j: 96] */
+    float *const score = (float *)(void *)(work + 66304); /* [j: 96, i: 16] */
+    float *const score_2 = (float *)(void *)(work + 72448); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 78592); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 79104); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 79616); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 112384); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 278656); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 315520); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query + i, splat_any(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_in[u] = (vec_any){0};
+    float *const q_tile = (float *)(void *)(work + 33536); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 145152); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+        float *const query_7 = all_query_7 + (i0 - i_block) / 16 * 512;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query + i, splat_any(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_in[u] += load_any(q_tile + d * 144 + i);
+                query_in[u] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_in[u] += load_any(q_tile + d * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query + i, load_any(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query + i, load_any(query + i) + query_in[u]);
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_3 + i, splat_any(0.0f));
         }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_3 + i, splat_any(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_1 = load_any(query + i) * 0.015625f;
-        vec_any query_3_in = (vec_any){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
-            const vec_any q_tile_new2 = q_tile_0 - t_1;
-            store_any(q_tile + d * 144 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_1 = load_any(query + i) * 0.015625f;
+            vec_any query_3_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
+                const vec_any q_tile_new2 = q_tile_0 - t_1;
+                store_any(q_tile + d * 16 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
         }
-        store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
-    }
-    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_3 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 144 + i, load_any(q_tile + d * 144 + i) * t_3);
+        /* query_4 = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_3 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(query_4 + d * 16 + i, load_any(q_tile + d * 16 + i) * t_3);
+            }
         }
-    }
-    /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query_5);
-    /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_6);
-    /* query_5 = (query_5 * query_6) * 0.176776695f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_5 + r * 144 + i, (load_any(query_5 + r * 144 + i) * load_any(query_6 + r * 144 + i)) *
-                    0.176776695f);
+        /* query_5[r][i] = sum over d of sketch_g1 * query_4 */
+        dot0_any(round_up(i1 - i0, 8), sketch_g1, query_4, query_5);
+        /* query_6[r][i] = sum over d of sketch_g2 * query_4 */
+        dot0_any(round_up(i1 - i0, 8), sketch_g2, query_4, query_6);
+        /* query_7 = (query_5 * query_6) * 0.176776695f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_7 + r * 16 + i, (load_any(query_5 + r * 16 + i) * load_any(query_6 + r * 16 + i)) *
+                        0.176776695f);
+                }
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -3497,7 +3579,7 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_in[u] += load_any(k_tile + d * 144 + j);
+                    key_in[u] += load_any(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -3513,9 +3595,9 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
             const vec_any t_5 = load_any(key + j) * 0.015625f;
             vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_4 = load_any(k_tile + d * 144 + j);
+                const vec_any k_tile_4 = load_any(k_tile + d * 96 + j);
                 const vec_any k_tile_new6 = k_tile_4 - t_5;
-                store_any(k_tile + d * 144 + j, k_tile_new6);
+                store_any(k_tile + d * 96 + j, k_tile_new6);
                 key_3_in += k_tile_new6 * k_tile_new6;
             }
             store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
@@ -3524,93 +3606,110 @@ static void polysketch_r32_local_rows_any(const struct call *call, int64_t task,
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_7 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 144 + j, load_any(k_tile + d * 144 + j) * t_7);
+                store_any(k_tile + d * 96 + j, load_any(k_tile + d * 96 + j) * t_7);
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot0_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
+        dot1_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot0_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
+        dot1_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_5 + r * 144 + j, (load_any(key_5 + r * 144 + j) * load_any(key_6 + r * 144 + j)) *
+                    store_any(key_5 + r * 96 + j, (load_any(key_5 + r * 96 + j) * load_any(key_6 + r * 96 + j)) *
                         0.176776695f);
                 }
             }
         }
-        /* score[j][i] = sum over r of key_5 * query_5 */
-        dot1_any(round_up(i1 - i0, 8), j1 - j0, key_5, query_5, score);
-        /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot2_any(round_up(i1 - i0, 8), j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
-           256)) / 256), (score_2 * score_ ... */
-        const int64_t t_8 = n_k - n_q;
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_9 = (i0 + i + lane_any) + t_8;
-            const ints_any r10 = t_9 % 256;
-            const ints_any t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_2_12 = load_any(score_2 + j * 144 + i);
-                const vec_any t_13 = score_2_12 * score_2_12;
-                const vec_any score_14 = load_any(score + j * 144 + i);
-                store_any(score + j * 144 + i, pick_any(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j,
-                    256)) / 256), mask_any), t_13 * t_13, score_14 * score_14));
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_15 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+            float *const query_7 = all_query_7 + (i0 - i_block) / 16 * 512;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key_5 * query_7 */
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, key_5, query_7, score);
+            /* score_2[j][i] = sum over d of k_tile * query_4 */
+            dot3_any(round_up(i1 - i0, 8), j1 - j0, k_tile, query_4, score_2);
+            /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+               256)) / 256), (score_2 * score_ ... */
+            const int64_t t_8 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_16 = (i0 + i + lane_any) + t_15;
+                const ints_any t_9 = (i0 + i + lane_any) + t_8;
+                const ints_any r10 = t_9 % 256;
+                const ints_any t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any),
-                        load_any(score + j * 144 + i), splat_any(0.0f)));
+                    const vec_any score_2_12 = load_any(score_2 + j * 16 + i);
+                    const vec_any t_13 = score_2_12 * score_2_12;
+                    const vec_any score_14 = load_any(score + j * 16 + i);
+                    store_any(score + j * 16 + i, pick_any(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 +
+                        j, 256)) / 256), mask_any), t_13 * t_13, score_14 * score_14));
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_sum_in[u] = (vec_any){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 144 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[32];
-                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_17 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_15 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_17), mask_any);
+                    const ints_any t_16 = (i0 + i + lane_any) + t_15;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any),
+                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                    }
                 }
-                add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
-        } else
-            dot4_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_18 = load_any(row_sum + i) + 1.0f;
-        const mask_any t_19 = t_18 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_19, splat_any(0.0f), load_any(sum + e * 144 + i) / t_18));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] = (vec_any){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] += load_any(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot4_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any seen[4];
+                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_17 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_17), mask_any);
+                    }
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot5_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_18 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_19 = t_18 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_19, splat_any(0.0f), load_any(sum + e * 16 + i) / t_18));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -3723,9 +3822,9 @@ APART void polysketch_r32_local_keys_any(const struct call *call, int64_t task, 
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot5_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
+        dot6_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot5_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
+        dot6_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -3758,7 +3857,7 @@ APART void polysketch_r32_local_keys_any(const struct call *call, int64_t task, 
                 state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * v */
-            dot6_any(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
+            dot7_any(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -3892,9 +3991,9 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
                 }
             }
             /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-            dot5_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query_5);
+            dot6_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query_5);
             /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-            dot5_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_6);
+            dot6_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_6);
             /* query_5 = (query_5 * query_6) * 0.176776695f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -3945,7 +4044,7 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot7_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8,
+                dot8_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8,
                     query_10);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
@@ -4006,7 +4105,7 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot8_any(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
+                dot9_any(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -4048,7 +4147,7 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
                 /* sum[e][i] += sum over j of v * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v
                     + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot10_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -4061,7 +4160,7 @@ APART void polysketch_r32_local_queries_any(const struct call *call, int64_t tas
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot11_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f,
                (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
@@ -4163,9 +4262,9 @@ APART void polysketch_r32_local_few_begin_any(const struct call *call, int64_t t
         }
     }
     /* query_5[r][r_q] = sum over d of sketch_g1 * query_4 */
-    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g1, query_4 + r_q0, query_5 + r_q0);
+    dot6_any(round_up(r_q1 - r_q0, 8), sketch_g1, query_4 + r_q0, query_5 + r_q0);
     /* query_6[r][r_q] = sum over d of sketch_g2 * query_4 */
-    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g2, query_4 + r_q0, query_6 + r_q0);
+    dot6_any(round_up(r_q1 - r_q0, 8), sketch_g2, query_4 + r_q0, query_6 + r_q0);
     /* query_7 = (query_5 * query_6) * 0.176776695f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -4292,9 +4391,9 @@ APART void polysketch_r32_local_few_keys_any(const struct call *call, int64_t ta
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot0_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
+        dot12_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot0_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
+        dot12_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -4305,9 +4404,9 @@ APART void polysketch_r32_local_few_keys_any(const struct call *call, int64_t ta
             }
         }
         /* score[r_q][j] = sum over r of query_7 * key_5 */
-        dot11_any(round_up(j1 - j0, 8), rows, query_7, key_5, score);
+        dot13_any(round_up(j1 - j0, 8), rows, query_7, key_5, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot12_any(round_up(j1 - j0, 8), rows, query_4, k_tile, score_2);
+        dot14_any(round_up(j1 - j0, 8), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4347,7 +4446,7 @@ APART void polysketch_r32_local_few_keys_any(const struct call *call, int64_t ta
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_14 = (r_q % n_q) + n_k - n_q;
@@ -4358,7 +4457,7 @@ APART void polysketch_r32_local_few_keys_any(const struct call *call, int64_t ta
                     v_row, j1 - j0, seen);
             }
         } else
-            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot16_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -4476,7 +4575,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         if (rows <= 64) return (struct version){.head = polysketch_r32_local_few_v4, .tile = 0, .own = 129024,
             .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = polysketch_r32_local_rows_v4, .tile = 256, .own = 615552};
+        return (struct version){.rows = polysketch_r32_local_rows_v4, .tile = 256, .own = 301824};
     }
 #endif
 #if defined(__x86_64__)
@@ -4487,7 +4586,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         if (rows <= 64) return (struct version){.head = polysketch_r32_local_few_v3, .tile = 0, .own = 129024,
             .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = polysketch_r32_local_rows_v3, .tile = 256, .own = 615552};
+        return (struct version){.rows = polysketch_r32_local_rows_v3, .tile = 256, .own = 285440};
     }
 #endif
     if (n_k >= 1006 && rows <= 64) return (struct version){.head = polysketch_r32_local_few_any, .tile = 0,
@@ -4496,7 +4595,7 @@ static struct version version(int64_t n_k, int64_t rows)
         .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
     if (rows <= 64) return (struct version){.head = polysketch_r32_local_few_any, .tile = 0, .own = 129024,
         .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
-    return (struct version){.rows = polysketch_r32_local_rows_any, .tile = 128, .own = 352384};
+    return (struct version){.rows = polysketch_r32_local_rows_any, .tile = 128, .own = 169728};
 }
 
 enum { MANY_ROWS = 1 << 30 };

@@ -53,13 +53,13 @@
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
    Linear from 1006 keys on: the weight is an inner product of 528 features,
    whose sum over keys is a state of 528 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 652416 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 326400 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 947328 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 286720 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 652416 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 310016 bytes of workspace a thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 947328 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 286720 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 389248 bytes of workspace a thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 194304 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 947328 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 286720 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp polysketch_r32_local_f16.c … -lattnrt -lm */
@@ -460,7 +460,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -477,7 +477,7 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 16];
+    float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
@@ -494,31 +494,29 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 32, 2, 64, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, 32, 2, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(3, lanes, 32, 2, 64, 32, a, 1, 32, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 32, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot3_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 64, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
-    float *compensation)
+TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
-    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, 64, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, 64, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
-    float *compensation)
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
-    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, 64, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(2, 32, 64, 4, steps, 192, a, 1, 64, b, 32, c, 32, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
 {
@@ -584,104 +582,116 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 32, i: 256 of 272] */
-    float *const query_6 = (float *)(void *)(work + 35968); /* [r: 32, i: 256 of 272] */
-    float *const key_5 = (float *)(void *)(work + 35968); /* [r: 32, j: 144] */
-    float *const key_6 = (float *)(void *)(work + 54400); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 54400); /* [j: 144, i: 256 of 272] */
-    float *const score_2 = (float *)(void *)(work + 211072); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 367744); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 368768); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 369792); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 439424); /* [e: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_3 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const all_query_4 = (float *)(void *)(work + 768); /* [d: 64, i: 32, 8 times] */
+    float *const query_5 = (float *)(void *)(work + 66304); /* [r: 32, i: 32] */
+    float *const query_6 = (float *)(void *)(work + 70400); /* [r: 32, i: 32] */
+    float *const all_query_7 = (float *)(void *)(work + 74496); /* [r: 32, i: 32, 8 times] */
+    float *const key_5 = (float *)(void *)(work + 107264); /* [r: 32, j: 96] */
+    float *const key_6 = (float *)(void *)(work + 119552); /* [r: 32, j: 96] */
+    float *const score = (float *)(void *)(work + 119552); /* [j: 96, i: 32] */
+    float *const score_2 = (float *)(void *)(work + 131840); /* [j: 96, i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 144128); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 145152); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 146176); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 211712); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 509056); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 578688); /* [d: 64, j: 144] */
-    float *const v_tile = (float *)(void *)(work + 615552); /* [j: 144, e: 64] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_widened_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query + i, splat_v4(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_in[u] = (vec_v4){0};
+    float *const q_tile = (float *)(void *)(work + 66304); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 277248); /* [d: 64, j: 96] */
+    float *const v_tile = (float *)(void *)(work + 301824); /* [j: 96, e: 64] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query_4 = all_query_4 + (i0 - i_block) / 32 * 2048;
+        float *const query_7 = all_query_7 + (i0 - i_block) / 32 * 1024;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_widened_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query + i, splat_v4(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_in[u] += load_v4(q_tile + d * 272 + i);
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    query_in[u] += load_v4(q_tile + d * 32 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query + i, load_v4(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query + i, load_v4(query + i) + query_in[u]);
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_3 + i, splat_v4(0.0f));
         }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_3 + i, splat_v4(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
-        vec_v4 query_3_in = (vec_v4){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
-            const vec_v4 q_tile_new2 = q_tile_0 - t_1;
-            store_v4(q_tile + d * 272 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
+            vec_v4 query_3_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
+                const vec_v4 q_tile_new2 = q_tile_0 - t_1;
+                store_v4(q_tile + d * 32 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
         }
-        store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
-    }
-    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 272 + i, load_v4(q_tile + d * 272 + i) * t_3);
+        /* query_4 = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(query_4 + d * 32 + i, load_v4(q_tile + d * 32 + i) * t_3);
+            }
         }
-    }
-    /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_v4(round_up(i1 - i0, 64), sketch_g1, q_tile, query_5);
-    /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_v4(round_up(i1 - i0, 64), sketch_g2, q_tile, query_6);
-    /* query_5 = (query_5 * query_6) * 0.176776695f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query_5 + r * 272 + i, (load_v4(query_5 + r * 272 + i) * load_v4(query_6 + r * 272 + i)) *
-                    0.176776695f);
+        /* query_5[r][i] = sum over d of sketch_g1 * query_4 */
+        dot0_v4(sketch_g1, query_4, query_5);
+        /* query_6[r][i] = sum over d of sketch_g2 * query_4 */
+        dot0_v4(sketch_g2, query_4, query_6);
+        /* query_7 = (query_5 * query_6) * 0.176776695f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(query_7 + r * 32 + i, (load_v4(query_5 + r * 32 + i) * load_v4(query_6 + r * 32 + i)) *
+                        0.176776695f);
+                }
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_widened_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 16) {
@@ -700,7 +710,7 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_in[u] += load_v4(k_tile + d * 144 + j);
+                    key_in[u] += load_v4(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
@@ -716,9 +726,9 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
             const vec_v4 t_5 = load_v4(key + j) * 0.015625f;
             vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_4 = load_v4(k_tile + d * 144 + j);
+                const vec_v4 k_tile_4 = load_v4(k_tile + d * 96 + j);
                 const vec_v4 k_tile_new6 = k_tile_4 - t_5;
-                store_v4(k_tile + d * 144 + j, k_tile_new6);
+                store_v4(k_tile + d * 96 + j, k_tile_new6);
                 key_3_in += k_tile_new6 * k_tile_new6;
             }
             store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
@@ -727,7 +737,7 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_7 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 144 + j, load_v4(k_tile + d * 144 + j) * t_7);
+                store_v4(k_tile + d * 96 + j, load_v4(k_tile + d * 96 + j) * t_7);
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
@@ -738,82 +748,99 @@ TARGET_v4 static void polysketch_r32_local_f16_rows_v4(const struct call *call, 
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key_5 + r * 144 + j, (load_v4(key_5 + r * 144 + j) * load_v4(key_6 + r * 144 + j)) *
+                    store_v4(key_5 + r * 96 + j, (load_v4(key_5 + r * 96 + j) * load_v4(key_6 + r * 96 + j)) *
                         0.176776695f);
                 }
             }
         }
-        /* score[j][i] = sum over r of key_5 * query_5 */
-        dot2_v4(round_up(i1 - i0, 64), j1 - j0, key_5, query_5, score);
-        /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot3_v4(round_up(i1 - i0, 64), j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
-           256)) / 256), (score_2 * score_ ... */
-        const int64_t t_8 = n_k - n_q;
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
-            const ints_v4 r10 = t_9 % 256;
-            const ints_v4 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_2_12 = load_v4(score_2 + j * 272 + i);
-                const vec_v4 t_13 = score_2_12 * score_2_12;
-                const vec_v4 score_14 = load_v4(score + j * 272 + i);
-                store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j,
-                    256)) / 256), mask_v4), t_13 * t_13, score_14 * score_14));
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_15 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query_4 = all_query_4 + (i0 - i_block) / 32 * 2048;
+            float *const query_7 = all_query_7 + (i0 - i_block) / 32 * 1024;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key_5 * query_7 */
+            dot2_v4(j1 - j0, key_5, query_7, score);
+            /* score_2[j][i] = sum over d of k_tile * query_4 */
+            dot3_v4(j1 - j0, k_tile, query_4, score_2);
+            /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+               256)) / 256), (score_2 * score_ ... */
+            const int64_t t_8 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
+                const ints_v4 t_9 = (i0 + i + lane_v4) + t_8;
+                const ints_v4 r10 = t_9 % 256;
+                const ints_v4 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4),
-                        load_v4(score + j * 272 + i), splat_v4(0.0f)));
+                    const vec_v4 score_2_12 = load_v4(score_2 + j * 32 + i);
+                    const vec_v4 t_13 = score_2_12 * score_2_12;
+                    const vec_v4 score_14 = load_v4(score + j * 32 + i);
+                    store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j,
+                        256)) / 256), mask_v4), t_13 * t_13, score_14 * score_14));
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_sum_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_sum_in[u] = (vec_v4){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_sum_in[u] += load_v4(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v_tile * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v_tile, 64, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot4_v4(round_up(i1 - i0, 64), j1 - j0, v_tile, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[16];
-                if (finite_v4(v_tile + j * 64, 1, 64, 1)) continue;
-                const int64_t t_17 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_15 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_17), mask_v4);
+                    const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4),
+                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                    }
                 }
-                add_seen_v4(64, sum, 272, v_tile + j * 64, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot5_v4(round_up(i1 - i0, 64), j1 - j0, v_tile, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_18 = load_v4(row_sum + i) + 1.0f;
-        const mask_v4 t_19 = t_18 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_19, splat_v4(0.0f), load_v4(sum + e * 272 + i) / t_18));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_sum_in[u] = (vec_v4){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        row_sum_in[u] += load_v4(score + j * 32 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v_tile * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v_tile, 64, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot4_v4(j1 - j0, v_tile, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 seen[2];
+                    if (finite_v4(v_tile + j * 64, 1, 64, 1)) continue;
+                    const int64_t t_17 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_17), mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, v_tile + j * 64, 1, score + j * 32, seen, i1 - i0);
+                }
+            } else
+                dot5_v4(j1 - j0, v_tile, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_narrowed_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_18 = load_v4(row_sum + i) + 1.0f;
+                const mask_v4 t_19 = t_18 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_19, splat_v4(0.0f), load_v4(sum + e * 32 + i) / t_18));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_narrowed_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -1981,7 +2008,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -1998,7 +2025,7 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 8];
+    float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
@@ -2015,31 +2042,29 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, 32, 2, 64, 32, a, 1, 32, b, 16, c, 16, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 96, c, 96, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 32, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot3_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
-    float *compensation)
+TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, 64, b, 16, c, 16, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
-    float *compensation)
+TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, 16, 64, 4, steps, 192, a, 1, 64, b, 16, c, 16, 3, NULL, compensation);
 }
 TARGET_v3 APART void dot6_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
@@ -2067,19 +2092,23 @@ TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t steps, const float *a, cons
 {
     dot_v3(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot12_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
+    dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
     dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot16_v3(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -2103,104 +2132,116 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 32, i: 256 of 272] */
-    float *const query_6 = (float *)(void *)(work + 35968); /* [r: 32, i: 256 of 272] */
-    float *const key_5 = (float *)(void *)(work + 35968); /* [r: 32, j: 144] */
-    float *const key_6 = (float *)(void *)(work + 54400); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 54400); /* [j: 144, i: 256 of 272] */
-    float *const score_2 = (float *)(void *)(work + 211072); /* [j: 144, i: 256 of 272] */
-    float *const row_sum = (float *)(void *)(work + 367744); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 368768); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 369792); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 439424); /* [e: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_3 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const all_query_4 = (float *)(void *)(work + 768); /* [d: 64, i: 16, 16 times] */
+    float *const query_5 = (float *)(void *)(work + 66304); /* [r: 32, i: 16] */
+    float *const query_6 = (float *)(void *)(work + 68352); /* [r: 32, i: 16] */
+    float *const all_query_7 = (float *)(void *)(work + 70400); /* [r: 32, i: 16, 16 times] */
+    float *const key_5 = (float *)(void *)(work + 103168); /* [r: 32, j: 96] */
+    float *const key_6 = (float *)(void *)(work + 115456); /* [r: 32, j: 96] */
+    float *const score = (float *)(void *)(work + 115456); /* [j: 96, i: 16] */
+    float *const score_2 = (float *)(void *)(work + 121600); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 127744); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 128768); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 129792); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 195328); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 509056); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 578688); /* [d: 64, j: 144] */
-    float *const v_tile = (float *)(void *)(work + 615552); /* [j: 144, e: 64] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_widened_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query + i, splat_v3(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_in[u] = (vec_v3){0};
+    float *const q_tile = (float *)(void *)(work + 66304); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 260864); /* [d: 64, j: 96] */
+    float *const v_tile = (float *)(void *)(work + 285440); /* [j: 96, e: 64] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+        float *const query_7 = all_query_7 + (i0 - i_block) / 16 * 512;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_widened_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query + i, splat_v3(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_in[u] += load_v3(q_tile + d * 272 + i);
+                query_in[u] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_in[u] += load_v3(q_tile + d * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query + i, load_v3(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query + i, load_v3(query + i) + query_in[u]);
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_3 + i, splat_v3(0.0f));
         }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_3 + i, splat_v3(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
-        vec_v3 query_3_in = (vec_v3){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
-            const vec_v3 q_tile_new2 = q_tile_0 - t_1;
-            store_v3(q_tile + d * 272 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
+            vec_v3 query_3_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
+                const vec_v3 q_tile_new2 = q_tile_0 - t_1;
+                store_v3(q_tile + d * 16 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
         }
-        store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
-    }
-    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 272 + i, load_v3(q_tile + d * 272 + i) * t_3);
+        /* query_4 = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(query_4 + d * 16 + i, load_v3(q_tile + d * 16 + i) * t_3);
+            }
         }
-    }
-    /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_v3(round_up(i1 - i0, 16), sketch_g1, q_tile, query_5);
-    /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_v3(round_up(i1 - i0, 16), sketch_g2, q_tile, query_6);
-    /* query_5 = (query_5 * query_6) * 0.176776695f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_5 + r * 272 + i, (load_v3(query_5 + r * 272 + i) * load_v3(query_6 + r * 272 + i)) *
-                    0.176776695f);
+        /* query_5[r][i] = sum over d of sketch_g1 * query_4 */
+        dot0_v3(sketch_g1, query_4, query_5);
+        /* query_6[r][i] = sum over d of sketch_g2 * query_4 */
+        dot0_v3(sketch_g2, query_4, query_6);
+        /* query_7 = (query_5 * query_6) * 0.176776695f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_7 + r * 16 + i, (load_v3(query_5 + r * 16 + i) * load_v3(query_6 + r * 16 + i)) *
+                        0.176776695f);
+                }
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_widened_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 8) {
@@ -2219,7 +2260,7 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_in[u] += load_v3(k_tile + d * 144 + j);
+                    key_in[u] += load_v3(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -2235,9 +2276,9 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
             const vec_v3 t_5 = load_v3(key + j) * 0.015625f;
             vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_4 = load_v3(k_tile + d * 144 + j);
+                const vec_v3 k_tile_4 = load_v3(k_tile + d * 96 + j);
                 const vec_v3 k_tile_new6 = k_tile_4 - t_5;
-                store_v3(k_tile + d * 144 + j, k_tile_new6);
+                store_v3(k_tile + d * 96 + j, k_tile_new6);
                 key_3_in += k_tile_new6 * k_tile_new6;
             }
             store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
@@ -2246,7 +2287,7 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_7 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 144 + j, load_v3(k_tile + d * 144 + j) * t_7);
+                store_v3(k_tile + d * 96 + j, load_v3(k_tile + d * 96 + j) * t_7);
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
@@ -2257,82 +2298,99 @@ TARGET_v3 static void polysketch_r32_local_f16_rows_v3(const struct call *call, 
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_5 + r * 144 + j, (load_v3(key_5 + r * 144 + j) * load_v3(key_6 + r * 144 + j)) *
+                    store_v3(key_5 + r * 96 + j, (load_v3(key_5 + r * 96 + j) * load_v3(key_6 + r * 96 + j)) *
                         0.176776695f);
                 }
             }
         }
-        /* score[j][i] = sum over r of key_5 * query_5 */
-        dot2_v3(round_up(i1 - i0, 16), j1 - j0, key_5, query_5, score);
-        /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot3_v3(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
-           256)) / 256), (score_2 * score_ ... */
-        const int64_t t_8 = n_k - n_q;
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
-            const ints_v3 r10 = t_9 % 256;
-            const ints_v3 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_2_12 = load_v3(score_2 + j * 272 + i);
-                const vec_v3 t_13 = score_2_12 * score_2_12;
-                const vec_v3 score_14 = load_v3(score + j * 272 + i);
-                store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j,
-                    256)) / 256), mask_v3), t_13 * t_13, score_14 * score_14));
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_15 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+            float *const query_7 = all_query_7 + (i0 - i_block) / 16 * 512;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key_5 * query_7 */
+            dot2_v3(j1 - j0, key_5, query_7, score);
+            /* score_2[j][i] = sum over d of k_tile * query_4 */
+            dot3_v3(j1 - j0, k_tile, query_4, score_2);
+            /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+               256)) / 256), (score_2 * score_ ... */
+            const int64_t t_8 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
+                const ints_v3 t_9 = (i0 + i + lane_v3) + t_8;
+                const ints_v3 r10 = t_9 % 256;
+                const ints_v3 t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3),
-                        load_v3(score + j * 272 + i), splat_v3(0.0f)));
+                    const vec_v3 score_2_12 = load_v3(score_2 + j * 16 + i);
+                    const vec_v3 t_13 = score_2_12 * score_2_12;
+                    const vec_v3 score_14 = load_v3(score + j * 16 + i);
+                    store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j,
+                        256)) / 256), mask_v3), t_13 * t_13, score_14 * score_14));
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_sum_in[u] = (vec_v3){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] += load_v3(score + j * 272 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v_tile * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v_tile, 64, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot4_v3(round_up(i1 - i0, 16), j1 - j0, v_tile, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[32];
-                if (finite_v3(v_tile + j * 64, 1, 64, 1)) continue;
-                const int64_t t_17 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_15 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_17), mask_v3);
+                    const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3),
+                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                    }
                 }
-                add_seen_v3(64, sum, 272, v_tile + j * 64, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot5_v3(round_up(i1 - i0, 16), j1 - j0, v_tile, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_18 = load_v3(row_sum + i) + 1.0f;
-        const mask_v3 t_19 = t_18 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_19, splat_v3(0.0f), load_v3(sum + e * 272 + i) / t_18));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_sum_in[u] = (vec_v3){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_sum_in[u] += load_v3(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v_tile * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v_tile, 64, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot4_v3(j1 - j0, v_tile, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 seen[2];
+                    if (finite_v3(v_tile + j * 64, 1, 64, 1)) continue;
+                    const int64_t t_17 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_17), mask_v3);
+                    }
+                    add_seen_v3(64, sum, 16, v_tile + j * 64, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot5_v3(j1 - j0, v_tile, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_narrowed_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_18 = load_v3(row_sum + i) + 1.0f;
+                const mask_v3 t_19 = t_18 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_19, splat_v3(0.0f), load_v3(sum + e * 16 + i) / t_18));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_narrowed_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -3030,9 +3088,9 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_keys_v3(const struct call *cal
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot1_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key_5);
+        dot12_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot1_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_6);
+        dot12_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -3043,9 +3101,9 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_keys_v3(const struct call *cal
             }
         }
         /* score[r_q][j] = sum over r of query_7 * key_5 */
-        dot12_v3(round_up(j1 - j0, 16), rows, query_7, key_5, score);
+        dot13_v3(round_up(j1 - j0, 16), rows, query_7, key_5, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot13_v3(round_up(j1 - j0, 16), rows, query_4, k_tile, score_2);
+        dot14_v3(round_up(j1 - j0, 16), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3089,7 +3147,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_keys_v3(const struct call *cal
             for (int64_t t = 0; t < j1 - j0; t++)
                 for (int64_t x = 0; x < 64; x += 8)
                     store_v3(wide + t * 64 + x, widened_v3(v + j0 * v_row + t * v_row + x));
-            dot14_v3(rows, j1 - j0, score, wide, state_2 + (chunk - chunk0) * 4160);
+            dot15_v3(rows, j1 - j0, score, wide, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_14 = (r_q % n_q) + n_k - n_q;
@@ -3100,7 +3158,7 @@ TARGET_v3 APART void polysketch_r32_local_f16_few_keys_v3(const struct call *cal
                     j1 - j0, seen);
             }
         } else
-            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot16_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -3498,7 +3556,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -3515,7 +3573,7 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 4];
+    float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
@@ -3534,61 +3592,69 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 16, c, 16, 0, NULL, NULL);
 }
-APART void dot1_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 32, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 96, c, 96, 0, NULL, NULL);
 }
 APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 32, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-APART void dot3_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+APART void dot3_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
 APART void dot4_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 16, c, 16, 3, NULL, compensation);
 }
-APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot5_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 16, c, 16, 3, NULL, compensation);
+}
+APART void dot6_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot6_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+APART void dot7_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot7_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot9_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
 }
-APART void dot9_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+APART void dot10_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
     dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot10_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+APART void dot11_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
     dot_any(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot11_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot12_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot13_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot14_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
 }
-APART void dot14_any(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
+APART void dot16_any(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -3612,104 +3678,116 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
-    float *const query_5 = (float *)(void *)(work + 1152); /* [r: 32, i: 128 of 144] */
-    float *const query_6 = (float *)(void *)(work + 19584); /* [r: 32, i: 128 of 144] */
-    float *const key_5 = (float *)(void *)(work + 19584); /* [r: 32, j: 144] */
-    float *const key_6 = (float *)(void *)(work + 38016); /* [r: 32, j: 144] */
-    float *const score = (float *)(void *)(work + 38016); /* [j: 144, i: 128 of 144] */
-    float *const score_2 = (float *)(void *)(work + 120960); /* [j: 144, i: 128 of 144] */
-    float *const row_sum = (float *)(void *)(work + 203904); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 204416); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 204928); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 241792); /* [e: 64, i: 128 of 144] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_3 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const all_query_4 = (float *)(void *)(work + 768); /* [d: 64, i: 16, 8 times] */
+    float *const query_5 = (float *)(void *)(work + 33536); /* [r: 32, i: 16] */
+    float *const query_6 = (float *)(void *)(work + 35584); /* [r: 32, i: 16] */
+    float *const all_query_7 = (float *)(void *)(work + 37632); /* [r: 32, i: 16, 8 times] */
+    float *const key_5 = (float *)(void *)(work + 54016); /* [r: 32, j: 96] */
+    float *const key_6 = (float *)(void *)(work + 66304); /* [r: 32, j: 96] */
+    float *const score = (float *)(void *)(work + 66304); /* [j: 96, i: 16] */
+    float *const score_2 = (float *)(void *)(work + 72448); /* [j: 96, i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 78592); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 79104); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 79616); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 112384); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 278656); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 315520); /* [d: 64, j: 144] */
-    float *const v_tile = (float *)(void *)(work + 352384); /* [j: 144, e: 64] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_widened_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query + i, splat_any(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_in[u] = (vec_any){0};
+    float *const q_tile = (float *)(void *)(work + 33536); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 145152); /* [d: 64, j: 96] */
+    float *const v_tile = (float *)(void *)(work + 169728); /* [j: 96, e: 64] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+        float *const query_7 = all_query_7 + (i0 - i_block) / 16 * 512;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_widened_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query + i, splat_any(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_in[u] += load_any(q_tile + d * 144 + i);
+                query_in[u] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_in[u] += load_any(q_tile + d * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query + i, load_any(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query + i, load_any(query + i) + query_in[u]);
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_3 + i, splat_any(0.0f));
         }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_3 + i, splat_any(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_1 = load_any(query + i) * 0.015625f;
-        vec_any query_3_in = (vec_any){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
-            const vec_any q_tile_new2 = q_tile_0 - t_1;
-            store_any(q_tile + d * 144 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_1 = load_any(query + i) * 0.015625f;
+            vec_any query_3_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
+                const vec_any q_tile_new2 = q_tile_0 - t_1;
+                store_any(q_tile + d * 16 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
         }
-        store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
-    }
-    /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_3 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 144 + i, load_any(q_tile + d * 144 + i) * t_3);
+        /* query_4 = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_3 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(query_4 + d * 16 + i, load_any(q_tile + d * 16 + i) * t_3);
+            }
         }
-    }
-    /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-    dot0_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query_5);
-    /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-    dot0_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_6);
-    /* query_5 = (query_5 * query_6) * 0.176776695f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t r = 0; r < 32; r++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_5 + r * 144 + i, (load_any(query_5 + r * 144 + i) * load_any(query_6 + r * 144 + i)) *
-                    0.176776695f);
+        /* query_5[r][i] = sum over d of sketch_g1 * query_4 */
+        dot0_any(round_up(i1 - i0, 8), sketch_g1, query_4, query_5);
+        /* query_6[r][i] = sum over d of sketch_g2 * query_4 */
+        dot0_any(round_up(i1 - i0, 8), sketch_g2, query_4, query_6);
+        /* query_7 = (query_5 * query_6) * 0.176776695f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_7 + r * 16 + i, (load_any(query_5 + r * 16 + i) * load_any(query_6 + r * 16 + i)) *
+                        0.176776695f);
+                }
+            }
+        }
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
             }
         }
     }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_widened_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* v_tile = v, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t e = 0; e < 64; e += 4) {
@@ -3728,7 +3806,7 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_in[u] += load_any(k_tile + d * 144 + j);
+                    key_in[u] += load_any(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -3744,9 +3822,9 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
             const vec_any t_5 = load_any(key + j) * 0.015625f;
             vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_4 = load_any(k_tile + d * 144 + j);
+                const vec_any k_tile_4 = load_any(k_tile + d * 96 + j);
                 const vec_any k_tile_new6 = k_tile_4 - t_5;
-                store_any(k_tile + d * 144 + j, k_tile_new6);
+                store_any(k_tile + d * 96 + j, k_tile_new6);
                 key_3_in += k_tile_new6 * k_tile_new6;
             }
             store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
@@ -3755,93 +3833,110 @@ static void polysketch_r32_local_f16_rows_any(const struct call *call, int64_t t
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_7 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 144 + j, load_any(k_tile + d * 144 + j) * t_7);
+                store_any(k_tile + d * 96 + j, load_any(k_tile + d * 96 + j) * t_7);
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot0_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
+        dot1_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot0_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
+        dot1_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_5 + r * 144 + j, (load_any(key_5 + r * 144 + j) * load_any(key_6 + r * 144 + j)) *
+                    store_any(key_5 + r * 96 + j, (load_any(key_5 + r * 96 + j) * load_any(key_6 + r * 96 + j)) *
                         0.176776695f);
                 }
             }
         }
-        /* score[j][i] = sum over r of key_5 * query_5 */
-        dot1_any(round_up(i1 - i0, 8), j1 - j0, key_5, query_5, score);
-        /* score_2[j][i] = sum over d of k_tile * q_tile */
-        dot2_any(round_up(i1 - i0, 8), j1 - j0, k_tile, q_tile, score_2);
-        /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
-           256)) / 256), (score_2 * score_ ... */
-        const int64_t t_8 = n_k - n_q;
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_9 = (i0 + i + lane_any) + t_8;
-            const ints_any r10 = t_9 % 256;
-            const ints_any t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_2_12 = load_any(score_2 + j * 144 + i);
-                const vec_any t_13 = score_2_12 * score_2_12;
-                const vec_any score_14 = load_any(score + j * 144 + i);
-                store_any(score + j * 144 + i, pick_any(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 + j,
-                    256)) / 256), mask_any), t_13 * t_13, score_14 * score_14));
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_15 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_4 = all_query_4 + (i0 - i_block) / 16 * 1024;
+            float *const query_7 = all_query_7 + (i0 - i_block) / 16 * 512;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over r of key_5 * query_7 */
+            dot2_any(round_up(i1 - i0, 8), j1 - j0, key_5, query_7, score);
+            /* score_2[j][i] = sum over d of k_tile * query_4 */
+            dot3_any(round_up(i1 - i0, 8), j1 - j0, k_tile, query_4, score_2);
+            /* score = select((((i + (n_k - n_q)) - floormod(i + (n_k - n_q), 256)) / 256) == ((j - floormod(j,
+               256)) / 256), (score_2 * score_ ... */
+            const int64_t t_8 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_16 = (i0 + i + lane_any) + t_15;
+                const ints_any t_9 = (i0 + i + lane_any) + t_8;
+                const ints_any r10 = t_9 % 256;
+                const ints_any t_11 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (256 < 0))) & 256))) / 256;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any),
-                        load_any(score + j * 144 + i), splat_any(0.0f)));
+                    const vec_any score_2_12 = load_any(score_2 + j * 16 + i);
+                    const vec_any t_13 = score_2_12 * score_2_12;
+                    const vec_any score_14 = load_any(score + j * 16 + i);
+                    store_any(score + j * 16 + i, pick_any(__builtin_convertvector(t_11 == (((j0 + j) - floor_mod(j0 +
+                        j, 256)) / 256), mask_any), t_13 * t_13, score_14 * score_14));
                 }
             }
-        }
-        /* row_sum += score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_sum_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_sum_in[u] = (vec_any){0};
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] += load_any(score + j * 144 + i);
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
-            }
-        }
-        /* sum[e][i] += sum over j of v_tile * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v_tile, 64, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot3_any(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[32];
-                if (finite_any(v_tile + j * 64, 1, 64, 1)) continue;
-                const int64_t t_17 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_15 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_17), mask_any);
+                    const ints_any t_16 = (i0 + i + lane_any) + t_15;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any),
+                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                    }
                 }
-                add_seen_any(64, sum, 144, v_tile + j * 64, 1, score + j * 144, seen, i1 - i0);
             }
-        } else
-            dot4_any(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, sum_compensation);
-    }
-    /* sum = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_18 = load_any(row_sum + i) + 1.0f;
-        const mask_any t_19 = t_18 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_19, splat_any(0.0f), load_any(sum + e * 144 + i) / t_18));
+            /* row_sum += score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_sum_in[u] = (vec_any){0};
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_sum_in[u] += load_any(score + j * 16 + i);
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                }
+            }
+            /* sum[e][i] += sum over j of v_tile * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v_tile, 64, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot4_any(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any seen[4];
+                    if (finite_any(v_tile + j * 64, 1, 64, 1)) continue;
+                    const int64_t t_17 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_17), mask_any);
+                    }
+                    add_seen_any(64, sum, 16, v_tile + j * 64, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot5_any(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_narrowed_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select((row_sum + 1.0f) == 0.0f, 0.0f, sum / (row_sum + 1.0f)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_18 = load_any(row_sum + i) + 1.0f;
+                const mask_any t_19 = t_18 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_19, splat_any(0.0f), load_any(sum + e * 16 + i) / t_18));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_narrowed_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -3963,9 +4058,9 @@ APART void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t ta
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot5_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
+        dot6_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot5_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
+        dot6_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -3998,7 +4093,7 @@ APART void polysketch_r32_local_f16_keys_any(const struct call *call, int64_t ta
                 state[(chunk - chunk0) * 34320 + f] += total;
             }
             /* state_2[f][e] += sum over j of key_8 * v_tile */
-            dot6_any(f1 - f0, j1 - j0, key_8, v_tile, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
+            dot7_any(f1 - f0, j1 - j0, key_8, v_tile, state_2 + (chunk - chunk0) * 34320 + f0 * 64);
         }
     }
 }
@@ -4134,9 +4229,9 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                 }
             }
             /* query_5[r][i] = sum over d of sketch_g1 * q_tile */
-            dot5_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query_5);
+            dot6_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query_5);
             /* query_6[r][i] = sum over d of sketch_g2 * q_tile */
-            dot5_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_6);
+            dot6_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_6);
             /* query_5 = (query_5 * query_6) * 0.176776695f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 32; r++) {
@@ -4187,7 +4282,7 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                     }
                 }
                 /* query_10[e][i] += sum over f of state_2 * query_8 */
-                dot7_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8,
+                dot8_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 34320 + f0 * 64, query_8,
                     query_10);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
@@ -4254,7 +4349,7 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                     }
                 }
                 /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot8_any(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
+                dot9_any(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
                 /* score = (score * score) * (score * score) */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
@@ -4296,7 +4391,7 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                 /* sum[e][i] += sum over j of v_tile_2 * score */
                 if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 256)) || ((i0 + n_k - n_q + 1) < j1)) &&
                     !finite_any(v_tile_2, 64, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v_tile_2, score, sum, sum_compensation);
+                    dot10_any(round_up(i1 - i0, 8), j1 - j0, v_tile_2, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v_tile_2 + j * 64, 1, 64, 1)) continue;
@@ -4309,7 +4404,7 @@ APART void polysketch_r32_local_f16_queries_any(const struct call *call, int64_t
                         add_seen_any(64, sum, 64, v_tile_2 + j * 64, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_any(round_up(i1 - i0, 8), j1 - j0, v_tile_2, score, sum, sum_compensation);
+                    dot11_any(round_up(i1 - i0, 8), j1 - j0, v_tile_2, score, sum, sum_compensation);
             }
             /* sum = select(((row_sum + query_9) + 1.0f) == 0.0f, 0.0f,
                (sum + query_10) / ((row_sum + query_9) + 1.0f)) */
@@ -4411,9 +4506,9 @@ APART void polysketch_r32_local_f16_few_begin_any(const struct call *call, int64
         }
     }
     /* query_5[r][r_q] = sum over d of sketch_g1 * query_4 */
-    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g1, query_4 + r_q0, query_5 + r_q0);
+    dot6_any(round_up(r_q1 - r_q0, 8), sketch_g1, query_4 + r_q0, query_5 + r_q0);
     /* query_6[r][r_q] = sum over d of sketch_g2 * query_4 */
-    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g2, query_4 + r_q0, query_6 + r_q0);
+    dot6_any(round_up(r_q1 - r_q0, 8), sketch_g2, query_4 + r_q0, query_6 + r_q0);
     /* query_7 = (query_5 * query_6) * 0.176776695f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 32; r++) {
@@ -4540,9 +4635,9 @@ APART void polysketch_r32_local_f16_few_keys_any(const struct call *call, int64_
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot0_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
+        dot12_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot0_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
+        dot12_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -4553,9 +4648,9 @@ APART void polysketch_r32_local_f16_few_keys_any(const struct call *call, int64_
             }
         }
         /* score[r_q][j] = sum over r of query_7 * key_5 */
-        dot11_any(round_up(j1 - j0, 8), rows, query_7, key_5, score);
+        dot13_any(round_up(j1 - j0, 8), rows, query_7, key_5, score);
         /* score_2[r_q][j] = sum over d of query_4 * k_tile */
-        dot12_any(round_up(j1 - j0, 8), rows, query_4, k_tile, score_2);
+        dot14_any(round_up(j1 - j0, 8), rows, query_4, k_tile, score_2);
         /* score = select(((((r_q % n_q) + (n_k - n_q)) - floormod((r_q % n_q) + (n_k - n_q),
            256)) / 256) == ((j - floormod(j, 256)) / 256 ... */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4599,7 +4694,7 @@ APART void polysketch_r32_local_f16_few_keys_any(const struct call *call, int64_
             for (int64_t t = 0; t < j1 - j0; t++)
                 for (int64_t x = 0; x < 64; x += 4)
                     store_any(wide + t * 64 + x, widened_any(v + j0 * v_row + t * v_row + x));
-            dot13_any(rows, j1 - j0, score, wide, state_2 + (chunk - chunk0) * 4160);
+            dot15_any(rows, j1 - j0, score, wide, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_14 = (r_q % n_q) + n_k - n_q;
@@ -4610,7 +4705,7 @@ APART void polysketch_r32_local_f16_few_keys_any(const struct call *call, int64_
                     j1 - j0, seen);
             }
         } else
-            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot16_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
@@ -4728,7 +4823,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         if (rows <= 64) return (struct version){.head = polysketch_r32_local_f16_few_v4, .tile = 0, .own = 129024,
             .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = polysketch_r32_local_f16_rows_v4, .tile = 256, .own = 652416};
+        return (struct version){.rows = polysketch_r32_local_f16_rows_v4, .tile = 256, .own = 326400};
     }
 #endif
 #if defined(__x86_64__)
@@ -4739,7 +4834,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
         if (rows <= 64) return (struct version){.head = polysketch_r32_local_f16_few_v3, .tile = 0, .own = 129024,
             .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = polysketch_r32_local_f16_rows_v3, .tile = 256, .own = 652416};
+        return (struct version){.rows = polysketch_r32_local_f16_rows_v3, .tile = 256, .own = 310016};
     }
 #endif
     if (n_k >= 1006 && rows <= 64) return (struct version){.head = polysketch_r32_local_f16_few_any, .tile = 0,
@@ -4748,7 +4843,7 @@ static struct version version(int64_t n_k, int64_t rows)
         .shared = 274560, .slot = 137280, .slots = 4, .together = 1};
     if (rows <= 64) return (struct version){.head = polysketch_r32_local_f16_few_any, .tile = 0, .own = 129024,
         .shared = 91136, .slot = 16640, .slots = 4, .together = 1};
-    return (struct version){.rows = polysketch_r32_local_f16_rows_any, .tile = 128, .own = 389248};
+    return (struct version){.rows = polysketch_r32_local_f16_rows_any, .tile = 128, .own = 194304};
 }
 
 enum { MANY_ROWS = 1 << 30 };

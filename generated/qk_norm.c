@@ -61,11 +61,11 @@
    Keys that no query of the tile sees are skipped.
    Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 442368 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 273408 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 277760 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 442368 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 273408 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 277760 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 268800 bytes of workspace a thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 173568 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 277760 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp qk_norm.c … -lattnrt -lm */
 #ifdef __cplusplus
@@ -456,7 +456,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -473,7 +473,7 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 16];
+    float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
@@ -490,19 +490,19 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 64, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, factor, compensation);
 }
-TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, factor, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -538,115 +538,127 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
     const float *const k_norm_bias = call->params->k_norm_bias;
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 144] */
-    float *const key_sin = (float *)(void *)(work + 18432); /* [t: 32, j: 144] */
-    float *const key_5 = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 256 of 272] */
-    float *const query_sin = (float *)(void *)(work + 34816); /* [t: 32, i: 256 of 272] */
-    float *const query_5 = (float *)(void *)(work + 73728); /* [d: 64, i: 256 of 272] */
-    float *const score = (float *)(void *)(work + 143360); /* [j: 144, i: 256 of 272] */
-    float *const row_max = (float *)(void *)(work + 300032); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 301056); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 302080); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 303104); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 372736); /* [e: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 12288); /* [t: 32, j: 96] */
+    float *const key_5 = (float *)(void *)(work + 24576); /* [d: 64, j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_3 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 32] */
+    float *const query_sin = (float *)(void *)(work + 4096); /* [t: 32, i: 32] */
+    float *const all_query_5 = (float *)(void *)(work + 49152); /* [d: 64, i: 32, 8 times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 32] */
+    float *const all_row_max = (float *)(void *)(work + 114688); /* [i: 32, 8 times] */
+    float *const old_max = (float *)(void *)(work + 12288); /* [i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 115712); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 116736); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 117760); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 183296); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 143360); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 143360); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query + i, splat_v4(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_in[u] = (vec_v4){0};
+    float *const q_tile = (float *)(void *)(work + 8192); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 248832); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query_5 = all_query_5 + (i0 - i_block) / 32 * 2048;
+        float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query + i, splat_v4(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_in[u] += load_v4(q_tile + d * 272 + i);
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            vec_v4 query_in[2];
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                query_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    query_in[u] += load_v4(q_tile + d * 32 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                store_v4(query + i, load_v4(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query + i, load_v4(query + i) + query_in[u]);
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(query_3 + i, splat_v4(0.0f));
         }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_3 + i, splat_v4(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
-        vec_v4 query_3_in = (vec_v4){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 q_tile_0 = load_v4(q_tile + d * 272 + i);
-            const vec_v4 q_tile_new2 = q_tile_0 - t_1;
-            store_v4(q_tile + d * 272 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
+            vec_v4 query_3_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
+                const vec_v4 q_tile_new2 = q_tile_0 - t_1;
+                store_v4(q_tile + d * 32 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
         }
-        store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
-    }
-    /* q_tile = ((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(q_tile + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]);
+        /* q_tile = ((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(q_tile + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * t_3) * q_norm_weight[d]) +
+                    q_norm_bias[d]);
+            }
         }
-    }
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_4 = n_k - n_q;
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_v4 angle6 = __builtin_convertvector(t_5, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 272 + i, cos_v4(&angle6));
-            const wide_v4 angle7 = __builtin_convertvector(t_5, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 272 + i, sin_v4(&angle7));
+        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+        const int64_t t_4 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v4 angle6 = __builtin_convertvector(t_5, wide_v4) * rope_theta[t];
+                store_v4(query_cos + t * 32 + i, cos_v4(&angle6));
+                const wide_v4 angle7 = __builtin_convertvector(t_5, wide_v4) * rope_theta[t];
+                store_v4(query_sin + t * 32 + i, sin_v4(&angle7));
+            }
         }
-    }
-    /* query_5 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query_5 + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * load_v4(query_cos + (d / 2) * 272 +
-                    i)) + ((load_v4(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 272 + i) * load_v4(query_sin + (d /
-                    2) * 272 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
+        /* query_5 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
+           1.0f))) * 0.18033688f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(query_5 + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d / 2) * 32 +
+                        i)) + ((load_v4(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_v4(query_sin + (d
+                        / 2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
+                }
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_max + i, splat_v4(-FLT_MAX));
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
             }
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_max + i, splat_v4(-FLT_MAX));
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key + j, splat_v4(0.0f));
@@ -659,7 +671,7 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_in[u] += load_v4(k_tile + d * 144 + j);
+                    key_in[u] += load_v4(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
@@ -675,9 +687,9 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
             const vec_v4 t_9 = load_v4(key + j) * 0.015625f;
             vec_v4 key_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_8 = load_v4(k_tile + d * 144 + j);
+                const vec_v4 k_tile_8 = load_v4(k_tile + d * 96 + j);
                 const vec_v4 k_tile_new10 = k_tile_8 - t_9;
-                store_v4(k_tile + d * 144 + j, k_tile_new10);
+                store_v4(k_tile + d * 96 + j, k_tile_new10);
                 key_3_in += k_tile_new10 * k_tile_new10;
             }
             store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
@@ -686,7 +698,7 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 t_11 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * t_11) * k_norm_weight[d]) +
+                store_v4(k_tile + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * t_11) * k_norm_weight[d]) +
                     k_norm_bias[d]);
             }
         }
@@ -695,100 +707,118 @@ TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, uns
             const ints_v4 t_12 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 32; t++) {
                 const wide_v4 angle13 = __builtin_convertvector(t_12, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 144 + j, cos_v4(&angle13));
+                store_v4(key_cos + t * 96 + j, cos_v4(&angle13));
                 const wide_v4 angle14 = __builtin_convertvector(t_12, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 144 + j, sin_v4(&angle14));
+                store_v4(key_sin + t * 96 + j, sin_v4(&angle14));
             }
         }
         /* key_5 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key_5 + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d / 2) * 144 + j))
-                        + ((load_v4(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v4(key_sin + (d / 2)
-                        * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                    store_v4(key_5 + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d / 2) * 96 + j)) +
+                        ((load_v4(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_v4(key_sin + (d / 2) *
+                        96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
                 }
             }
         }
-        /* score[j][i] = sum over d of key_5 * query_5 */
-        dot0_v4(round_up(i1 - i0, 64), j1 - j0, key_5, query_5, score);
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(old_max + i, load_v4(row_max + i));
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_15 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query_5 = all_query_5 + (i0 - i_block) / 32 * 2048;
+            float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over d of key_5 * query_5 */
+            dot0_v4(j1 - j0, key_5, query_5, score);
+            /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4),
-                        load_v4(score + j * 272 + i), splat_v4(-INFINITY)));
-                }
+                store_v4(old_max + i, load_v4(row_max + i));
             }
-        }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_max_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_max_in[u] = load_v4(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 272 + i));
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(row_max + i, row_max_in[u]);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_17 = load_v4(old_max + i);
-            const vec_v4 old_max_new18 = exp2_v4(old_max_17 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new18);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new18);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new18);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_20 = load_v4(row_max + i);
-            vec_v4 row_sum_in = (vec_v4){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_19 = load_v4(score + j * 272 + i);
-                const vec_v4 score_new21 = exp2_v4(score_19 - row_max_20);
-                store_v4(score + j * 272 + i, score_new21);
-                row_sum_in += score_new21;
-            }
-            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot1_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[16];
-                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_22 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+                const int64_t t_15 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_22), mask_v4);
+                    const ints_v4 t_16 = (i0 + i + lane_v4) + t_15;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_16, mask_v4),
+                            load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
+                    }
                 }
-                add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot2_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_23 = load_v4(row_sum + i);
-        const mask_v4 t_24 = row_sum_23 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 272 + i, pick_v4(t_24, splat_v4(0.0f), load_v4(sum + e * 272 + i) / row_sum_23));
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_max_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_max_in[u] = load_v4(row_max + i);
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 32 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(row_max + i, row_max_in[u]);
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 old_max_17 = load_v4(old_max + i);
+                const vec_v4 old_max_new18 = exp2_v4(old_max_17 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new18);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new18);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new18);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_max_20 = load_v4(row_max + i);
+                vec_v4 row_sum_in = (vec_v4){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v4 score_19 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new21 = exp2_v4(score_19 - row_max_20);
+                    store_v4(score + j * 32 + i, score_new21);
+                    row_sum_in += score_new21;
+                }
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 seen[2];
+                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_22 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_22), mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                }
+            } else
+                dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_sum_23 = load_v4(row_sum + i);
+                const mask_v4 t_24 = row_sum_23 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_24, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_23));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -1512,7 +1542,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -1529,7 +1559,7 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 8];
+    float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
@@ -1546,19 +1576,19 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, factor, compensation);
+    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -1594,115 +1624,127 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
     const float *const k_norm_bias = call->params->k_norm_bias;
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 144] */
-    float *const key_sin = (float *)(void *)(work + 18432); /* [t: 32, j: 144] */
-    float *const key_5 = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [i: 256] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 256 of 272] */
-    float *const query_sin = (float *)(void *)(work + 34816); /* [t: 32, i: 256 of 272] */
-    float *const query_5 = (float *)(void *)(work + 73728); /* [d: 64, i: 256 of 272] */
-    float *const score = (float *)(void *)(work + 143360); /* [j: 144, i: 256 of 272] */
-    float *const row_max = (float *)(void *)(work + 300032); /* [i: 256] */
-    float *const old_max = (float *)(void *)(work + 0); /* [i: 256] */
-    float *const row_sum = (float *)(void *)(work + 301056); /* [i: 256] */
-    float *const row_sum_compensation = (float *)(void *)(work + 302080); /* [i: 256] */
-    float *const sum = (float *)(void *)(work + 303104); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 372736); /* [e: 64, i: 256 of 272] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 12288); /* [t: 32, j: 96] */
+    float *const key_5 = (float *)(void *)(work + 24576); /* [d: 64, j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_3 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
+    float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
+    float *const all_query_5 = (float *)(void *)(work + 49152); /* [d: 64, i: 16, 16 times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 114688); /* [i: 16, 16 times] */
+    float *const old_max = (float *)(void *)(work + 6144); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 115712); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 116736); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 117760); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 183296); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 143360); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 143360); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query + i, splat_v3(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_in[u] = (vec_v3){0};
+    float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 248832); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 1024;
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query + i, splat_v3(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            vec_v3 query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_in[u] += load_v3(q_tile + d * 272 + i);
+                query_in[u] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_in[u] += load_v3(q_tile + d * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                store_v3(query + i, load_v3(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query + i, load_v3(query + i) + query_in[u]);
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(query_3 + i, splat_v3(0.0f));
         }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_3 + i, splat_v3(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
-        vec_v3 query_3_in = (vec_v3){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 q_tile_0 = load_v3(q_tile + d * 272 + i);
-            const vec_v3 q_tile_new2 = q_tile_0 - t_1;
-            store_v3(q_tile + d * 272 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
+            vec_v3 query_3_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
+                const vec_v3 q_tile_new2 = q_tile_0 - t_1;
+                store_v3(q_tile + d * 16 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
         }
-        store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
-    }
-    /* q_tile = ((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(q_tile + d * 272 + i, ((load_v3(q_tile + d * 272 + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]);
+        /* q_tile = ((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(q_tile + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * t_3) * q_norm_weight[d]) +
+                    q_norm_bias[d]);
+            }
         }
-    }
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_4 = n_k - n_q;
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_v3 angle6 = __builtin_convertvector(t_5, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 272 + i, cos_v3(&angle6));
-            const wide_v3 angle7 = __builtin_convertvector(t_5, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 272 + i, sin_v3(&angle7));
+        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+        const int64_t t_4 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v3 angle6 = __builtin_convertvector(t_5, wide_v3) * rope_theta[t];
+                store_v3(query_cos + t * 16 + i, cos_v3(&angle6));
+                const wide_v3 angle7 = __builtin_convertvector(t_5, wide_v3) * rope_theta[t];
+                store_v3(query_sin + t * 16 + i, sin_v3(&angle7));
+            }
         }
-    }
-    /* query_5 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_5 + d * 272 + i, ((load_v3(q_tile + d * 272 + i) * load_v3(query_cos + (d / 2) * 272 +
-                    i)) + ((load_v3(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 272 + i) * load_v3(query_sin + (d /
-                    2) * 272 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
+        /* query_5 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
+           1.0f))) * 0.18033688f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query_5 + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d / 2) * 16 +
+                        i)) + ((load_v3(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 16 + i) * load_v3(query_sin + (d
+                        / 2) * 16 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
+                }
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_max + i, splat_v3(-FLT_MAX));
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
             }
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_max + i, splat_v3(-FLT_MAX));
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key + j, splat_v3(0.0f));
@@ -1715,7 +1757,7 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_in[u] += load_v3(k_tile + d * 144 + j);
+                    key_in[u] += load_v3(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
@@ -1731,9 +1773,9 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
             const vec_v3 t_9 = load_v3(key + j) * 0.015625f;
             vec_v3 key_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_8 = load_v3(k_tile + d * 144 + j);
+                const vec_v3 k_tile_8 = load_v3(k_tile + d * 96 + j);
                 const vec_v3 k_tile_new10 = k_tile_8 - t_9;
-                store_v3(k_tile + d * 144 + j, k_tile_new10);
+                store_v3(k_tile + d * 96 + j, k_tile_new10);
                 key_3_in += k_tile_new10 * k_tile_new10;
             }
             store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
@@ -1742,7 +1784,7 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 t_11 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * t_11) * k_norm_weight[d]) +
+                store_v3(k_tile + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * t_11) * k_norm_weight[d]) +
                     k_norm_bias[d]);
             }
         }
@@ -1751,100 +1793,118 @@ TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, uns
             const ints_v3 t_12 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 32; t++) {
                 const wide_v3 angle13 = __builtin_convertvector(t_12, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 144 + j, cos_v3(&angle13));
+                store_v3(key_cos + t * 96 + j, cos_v3(&angle13));
                 const wide_v3 angle14 = __builtin_convertvector(t_12, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 144 + j, sin_v3(&angle14));
+                store_v3(key_sin + t * 96 + j, sin_v3(&angle14));
             }
         }
         /* key_5 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_5 + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d / 2) * 144 + j))
-                        + ((load_v3(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v3(key_sin + (d / 2)
-                        * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                    store_v3(key_5 + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d / 2) * 96 + j)) +
+                        ((load_v3(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_v3(key_sin + (d / 2) *
+                        96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
                 }
             }
         }
-        /* score[j][i] = sum over d of key_5 * query_5 */
-        dot0_v3(round_up(i1 - i0, 16), j1 - j0, key_5, query_5, score);
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(old_max + i, load_v3(row_max + i));
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_15 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 1024;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over d of key_5 * query_5 */
+            dot0_v3(j1 - j0, key_5, query_5, score);
+            /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3),
-                        load_v3(score + j * 272 + i), splat_v3(-INFINITY)));
-                }
+                store_v3(old_max + i, load_v3(row_max + i));
             }
-        }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_max_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_max_in[u] = load_v3(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 272 + i));
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(row_max + i, row_max_in[u]);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_17 = load_v3(old_max + i);
-            const vec_v3 old_max_new18 = exp2_v3(old_max_17 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new18);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new18);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new18);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_20 = load_v3(row_max + i);
-            vec_v3 row_sum_in = (vec_v3){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_19 = load_v3(score + j * 272 + i);
-                const vec_v3 score_new21 = exp2_v3(score_19 - row_max_20);
-                store_v3(score + j * 272 + i, score_new21);
-                row_sum_in += score_new21;
-            }
-            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot1_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[32];
-                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_22 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+                const int64_t t_15 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_22), mask_v3);
+                    const ints_v3 t_16 = (i0 + i + lane_v3) + t_15;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_16, mask_v3),
+                            load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
+                    }
                 }
-                add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot2_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_23 = load_v3(row_sum + i);
-        const mask_v3 t_24 = row_sum_23 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 272 + i, pick_v3(t_24, splat_v3(0.0f), load_v3(sum + e * 272 + i) / row_sum_23));
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_max_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_max_in[u] = load_v3(row_max + i);
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 16 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(row_max + i, row_max_in[u]);
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 old_max_17 = load_v3(old_max + i);
+                const vec_v3 old_max_new18 = exp2_v3(old_max_17 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new18);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new18);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new18);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_max_20 = load_v3(row_max + i);
+                vec_v3 row_sum_in = (vec_v3){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v3 score_19 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new21 = exp2_v3(score_19 - row_max_20);
+                    store_v3(score + j * 16 + i, score_new21);
+                    row_sum_in += score_new21;
+                }
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 seen[2];
+                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_22 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_22), mask_v3);
+                    }
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_sum_23 = load_v3(row_sum + i);
+                const mask_v3 t_24 = row_sum_23 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_24, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_23));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -2556,7 +2616,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -2573,7 +2633,7 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 4];
+    float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
@@ -2592,17 +2652,17 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, factor, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
 }
 APART void dot3_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -2638,116 +2698,127 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
     const float *const k_norm_bias = call->params->k_norm_bias;
     const float *const q_norm_weight = call->params->q_norm_weight;
     const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const key = (float *)(void *)(work + 0); /* [j: 144] */
-    float *const key_3 = (float *)(void *)(work + 576); /* [j: 144] */
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 144] */
-    float *const key_sin = (float *)(void *)(work + 18432); /* [t: 32, j: 144] */
-    float *const key_5 = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const query_3 = (float *)(void *)(work + 512); /* [i: 128] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 128 of 144] */
-    float *const query_sin = (float *)(void *)(work + 18432); /* [t: 32, i: 128 of 144] */
-    float *const query_5 = (float *)(void *)(work + 73728); /* [d: 64, i: 128 of 144] */
-    float *const score = (float *)(void *)(work + 110592); /* [j: 144, i: 128 of 144] */
-    float *const row_max = (float *)(void *)(work + 193536); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 0); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 194048); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 194560); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 195072); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 231936); /* [e: 64, i: 128 of 144] */
+    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 12288); /* [t: 32, j: 96] */
+    float *const key_5 = (float *)(void *)(work + 24576); /* [d: 64, j: 96] */
+    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_3 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
+    float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
+    float *const all_query_5 = (float *)(void *)(work + 49152); /* [d: 64, i: 16, 8 times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 81920); /* [i: 16, 8 times] */
+    float *const old_max = (float *)(void *)(work + 6144); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 82432); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 82944); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 83456); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 116224); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 36864); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 110592); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-    /* query = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query + i, splat_any(0.0f));
-    }
-    /* query += q_tile */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_in[2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_in[u] = (vec_any){0};
+    float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 148992); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 1024;
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query + i, splat_any(0.0f));
         }
-        for (int64_t d = 0; d < 64; d++) {
+        /* query += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            vec_any query_in[2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_in[u] += load_any(q_tile + d * 144 + i);
+                query_in[u] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_in[u] += load_any(q_tile + d * 16 + i);
+                }
+            }
+            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                store_any(query + i, load_any(query + i) + query_in[u]);
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query + i, load_any(query + i) + query_in[u]);
+        /* query_3 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(query_3 + i, splat_any(0.0f));
         }
-    }
-    /* query_3 = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_3 + i, splat_any(0.0f));
-    }
-    /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_1 = load_any(query + i) * 0.015625f;
-        vec_any query_3_in = (vec_any){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any q_tile_0 = load_any(q_tile + d * 144 + i);
-            const vec_any q_tile_new2 = q_tile_0 - t_1;
-            store_any(q_tile + d * 144 + i, q_tile_new2);
-            query_3_in += q_tile_new2 * q_tile_new2;
+        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_1 = load_any(query + i) * 0.015625f;
+            vec_any query_3_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
+                const vec_any q_tile_new2 = q_tile_0 - t_1;
+                store_any(q_tile + d * 16 + i, q_tile_new2);
+                query_3_in += q_tile_new2 * q_tile_new2;
+            }
+            store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
         }
-        store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
-    }
-    /* q_tile = ((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any t_3 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(q_tile + d * 144 + i, ((load_any(q_tile + d * 144 + i) * t_3) * q_norm_weight[d]) +
-                q_norm_bias[d]);
+        /* q_tile = ((q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const vec_any t_3 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(q_tile + d * 16 + i, ((load_any(q_tile + d * 16 + i) * t_3) * q_norm_weight[d]) +
+                    q_norm_bias[d]);
+            }
         }
-    }
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_4 = n_k - n_q;
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const ints_any t_5 = (i0 + i + lane_any) + t_4;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_any angle6 = __builtin_convertvector(t_5, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 144 + i, cos_any(&angle6));
-            const wide_any angle7 = __builtin_convertvector(t_5, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 144 + i, sin_any(&angle7));
+        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+        const int64_t t_4 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const ints_any t_5 = (i0 + i + lane_any) + t_4;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_any angle6 = __builtin_convertvector(t_5, wide_any) * rope_theta[t];
+                store_any(query_cos + t * 16 + i, cos_any(&angle6));
+                const wide_any angle7 = __builtin_convertvector(t_5, wide_any) * rope_theta[t];
+                store_any(query_sin + t * 16 + i, sin_any(&angle7));
+            }
         }
-    }
-    /* query_5 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_5 + d * 144 + i, ((load_any(q_tile + d * 144 + i) * load_any(query_cos + (d / 2) * 144 +
-                    i)) + ((load_any(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + i) * load_any(query_sin + (d
-                    / 2) * 144 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
+        /* query_5 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
+           1.0f))) * 0.18033688f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query_5 + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d / 2) * 16
+                        + i)) + ((load_any(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 16 + i) * load_any(query_sin
+                        + (d / 2) * 16 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
+                }
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_max + i, splat_any(-FLT_MAX));
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
             }
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_max + i, splat_any(-FLT_MAX));
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key + j, splat_any(0.0f));
@@ -2760,7 +2831,7 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
             }
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_in[u] += load_any(k_tile + d * 144 + j);
+                    key_in[u] += load_any(k_tile + d * 96 + j);
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
@@ -2776,9 +2847,9 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
             const vec_any t_9 = load_any(key + j) * 0.015625f;
             vec_any key_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_8 = load_any(k_tile + d * 144 + j);
+                const vec_any k_tile_8 = load_any(k_tile + d * 96 + j);
                 const vec_any k_tile_new10 = k_tile_8 - t_9;
-                store_any(k_tile + d * 144 + j, k_tile_new10);
+                store_any(k_tile + d * 96 + j, k_tile_new10);
                 key_3_in += k_tile_new10 * k_tile_new10;
             }
             store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
@@ -2787,7 +2858,7 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any t_11 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 144 + j, ((load_any(k_tile + d * 144 + j) * t_11) * k_norm_weight[d]) +
+                store_any(k_tile + d * 96 + j, ((load_any(k_tile + d * 96 + j) * t_11) * k_norm_weight[d]) +
                     k_norm_bias[d]);
             }
         }
@@ -2796,100 +2867,118 @@ static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned cha
             const ints_any t_12 = j0 + j + lane_any;
             for (int64_t t = 0; t < 32; t++) {
                 const wide_any angle13 = __builtin_convertvector(t_12, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 144 + j, cos_any(&angle13));
+                store_any(key_cos + t * 96 + j, cos_any(&angle13));
                 const wide_any angle14 = __builtin_convertvector(t_12, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 144 + j, sin_any(&angle14));
+                store_any(key_sin + t * 96 + j, sin_any(&angle14));
             }
         }
         /* key_5 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_5 + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d / 2) * 144 +
-                        j)) + ((load_any(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_any(key_sin +
-                        (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                    store_any(key_5 + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d / 2) * 96 + j))
+                        + ((load_any(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_any(key_sin + (d /
+                        2) * 96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
                 }
             }
         }
-        /* score[j][i] = sum over d of key_5 * query_5 */
-        dot0_any(round_up(i1 - i0, 8), j1 - j0, key_5, query_5, score);
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(old_max + i, load_any(row_max + i));
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_15 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 1024;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over d of key_5 * query_5 */
+            dot0_any(round_up(i1 - i0, 8), j1 - j0, key_5, query_5, score);
+            /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_16 = (i0 + i + lane_any) + t_15;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any),
-                        load_any(score + j * 144 + i), splat_any(-INFINITY)));
-                }
+                store_any(old_max + i, load_any(row_max + i));
             }
-        }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_max_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_max_in[u] = load_any(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_max_in[u] = max_any(row_max_in[u], load_any(score + j * 144 + i));
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(row_max + i, row_max_in[u]);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_17 = load_any(old_max + i);
-            const vec_any old_max_new18 = exp2_any(old_max_17 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new18);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new18);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new18);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_20 = load_any(row_max + i);
-            vec_any row_sum_in = (vec_any){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_19 = load_any(score + j * 144 + i);
-                const vec_any score_new21 = exp2_any(score_19 - row_max_20);
-                store_any(score + j * 144 + i, score_new21);
-                row_sum_in += score_new21;
-            }
-            add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[32];
-                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_22 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+                const int64_t t_15 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_22), mask_any);
+                    const ints_any t_16 = (i0 + i + lane_any) + t_15;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_16, mask_any),
+                            load_any(score + j * 16 + i), splat_any(-INFINITY)));
+                    }
                 }
-                add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
-        } else
-            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_23 = load_any(row_sum + i);
-        const mask_any t_24 = row_sum_23 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 144 + i, pick_any(t_24, splat_any(0.0f), load_any(sum + e * 144 + i) / row_sum_23));
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_max_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_max_in[u] = load_any(row_max + i);
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_max_in[u] = max_any(row_max_in[u], load_any(score + j * 16 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(row_max + i, row_max_in[u]);
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any old_max_17 = load_any(old_max + i);
+                const vec_any old_max_new18 = exp2_any(old_max_17 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new18);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new18);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new18);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_max_20 = load_any(row_max + i);
+                vec_any row_sum_in = (vec_any){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_any score_19 = load_any(score + j * 16 + i);
+                    const vec_any score_new21 = exp2_any(score_19 - row_max_20);
+                    store_any(score + j * 16 + i, score_new21);
+                    row_sum_in += score_new21;
+                }
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any seen[4];
+                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_22 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_22), mask_any);
+                    }
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_sum_23 = load_any(row_sum + i);
+                const mask_any t_24 = row_sum_23 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_24, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_23));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -3327,19 +3416,19 @@ static struct version version(int64_t n_k, int64_t rows)
         __builtin_cpu_supports("avx512vl")) {
         if (rows <= 64) return (struct version){.head = qk_norm_few_v4, .tile = 0, .own = 110592, .shared = 99584,
             .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = qk_norm_rows_v4, .tile = 256, .own = 442368};
+        return (struct version){.rows = qk_norm_rows_v4, .tile = 256, .own = 273408};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (rows <= 64) return (struct version){.head = qk_norm_few_v3, .tile = 0, .own = 110592, .shared = 99584,
             .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = qk_norm_rows_v3, .tile = 256, .own = 442368};
+        return (struct version){.rows = qk_norm_rows_v3, .tile = 256, .own = 273408};
     }
 #endif
     if (rows <= 64) return (struct version){.head = qk_norm_few_any, .tile = 0, .own = 110592, .shared = 99584,
         .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = qk_norm_rows_any, .tile = 128, .own = 268800};
+    return (struct version){.rows = qk_norm_rows_any, .tile = 128, .own = 173568};
 }
 
 enum { MANY_ROWS = 1 << 30 };

@@ -48,13 +48,13 @@
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
    Linear from 204 keys on: the weight is an inner product of 64 features,
    whose sum over keys is a state of 64 x 65 numbers that queries meet.
-     x86-64-v4  quadratic tiles of 256 queries and 144 keys; 439296 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 270336 bytes of workspace a thread
      x86-64-v4  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 241664 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 256 queries and 144 keys; 439296 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 270336 bytes of workspace a thread
      x86-64-v3  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 241664 bytes of workspace a thread
-     generic    quadratic tiles of 128 queries and 144 keys; 267264 bytes of workspace a thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 172032 bytes of workspace a thread
      generic    linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 241664 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp retention.c … -lattnrt -lm */
@@ -417,7 +417,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -434,7 +434,7 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 16];
+    float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
@@ -451,19 +451,19 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 64, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -477,25 +477,15 @@ TARGET_v4 APART void dot5_v4(int64_t rows, const float *a, const float *b, float
 {
     dot_v4(2, 32, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
-}
-TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
-}
-TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot9_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot7_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v4 APART void dot10_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot8_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -517,129 +507,149 @@ TARGET_v4 static void retention_rows_v4(const struct call *call, int64_t task, u
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 144] */
-    float *const key_sin = (float *)(void *)(work + 18432); /* [t: 32, j: 144] */
-    float *const key = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 256 of 272] */
-    float *const query_sin = (float *)(void *)(work + 34816); /* [t: 32, i: 256 of 272] */
-    float *const query = (float *)(void *)(work + 73728); /* [d: 64, i: 256 of 272] */
-    float *const score = (float *)(void *)(work + 143360); /* [j: 144, i: 256 of 272] */
-    float *const sum = (float *)(void *)(work + 300032); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 369664); /* [e: 64, i: 256 of 272] */
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 12288); /* [t: 32, j: 96] */
+    float *const key = (float *)(void *)(work + 24576); /* [d: 64, j: 96] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 32] */
+    float *const query_sin = (float *)(void *)(work + 4096); /* [t: 32, i: 32] */
+    float *const all_query = (float *)(void *)(work + 49152); /* [d: 64, i: 32, 8 times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 32] */
+    float *const all_sum = (float *)(void *)(work + 114688); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 180224); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 143360); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 143360); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 272 + i, cos_v4(&angle2));
-            const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 272 + i, sin_v4(&angle3));
+    float *const q_tile = (float *)(void *)(work + 8192); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 245760); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query = all_query + (i0 - i_block) / 32 * 2048;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+        const int64_t t_0 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v4 angle2 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+                store_v4(query_cos + t * 32 + i, cos_v4(&angle2));
+                const wide_v4 angle3 = __builtin_convertvector(t_1, wide_v4) * rope_theta[t];
+                store_v4(query_sin + t * 32 + i, sin_v4(&angle3));
+            }
         }
-    }
-    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(query + d * 272 + i, ((load_v4(q_tile + d * 272 + i) * load_v4(query_cos + (d / 2) * 272 + i))
-                    + ((load_v4(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 272 + i) * load_v4(query_sin + (d / 2) *
-                    272 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d / 2) * 32 + i))
+                        + ((load_v4(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_v4(query_sin + (d /
+                        2) * 32 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+                }
+            }
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
             }
         }
     }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 272 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + i, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const ints_v4 t_4 = j0 + j + lane_v4;
             for (int64_t t = 0; t < 32; t++) {
                 const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 144 + j, cos_v4(&angle5));
+                store_v4(key_cos + t * 96 + j, cos_v4(&angle5));
                 const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 144 + j, sin_v4(&angle6));
+                store_v4(key_sin + t * 96 + j, sin_v4(&angle6));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d / 2) * 144 + j)) +
-                        ((load_v4(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v4(key_sin + (d / 2) *
-                        144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                    store_v4(key + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d / 2) * 96 + j)) +
+                        ((load_v4(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_v4(key_sin + (d / 2) *
+                        96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
                 }
             }
         }
-        /* score[j][i] = sum over d of key * query */
-        dot0_v4(round_up(i1 - i0, 64), j1 - j0, key, query, score);
-        /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
-           1.442695f)) */
-        const int64_t t_7 = n_k - n_q;
-        const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_8 = __builtin_convertvector(((i0 + i + lane_v4) + t_7) - j0, vec_v4);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(score + j * 272 + i, load_v4(score + j * 272 + i) * exp2_v4(((t_8 - (float)j) * 1.0f) *
-                    (float)t_9));
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_10 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query = all_query + (i0 - i_block) / 32 * 2048;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over d of key * query */
+            dot0_v4(j1 - j0, key, query, score);
+            /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f))
+               * 1.442695f)) */
+            const int64_t t_7 = n_k - n_q;
+            const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_11 = (i0 + i + lane_v4) + t_10;
+                const vec_v4 t_8 = __builtin_convertvector(((i0 + i + lane_v4) + t_7) - j0, vec_v4);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 272 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4),
-                        load_v4(score + j * 272 + i), splat_v4(0.0f)));
+                    store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) * exp2_v4(((t_8 - (float)j) * 1.0f) *
+                        (float)t_9));
                 }
             }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot1_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[16];
-                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_12 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_10 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_12), mask_v4);
+                    const ints_v4 t_11 = (i0 + i + lane_v4) + t_10;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_11, mask_v4),
+                            load_v4(score + j * 32 + i), splat_v4(0.0f)));
+                    }
                 }
-                add_seen_v4(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot2_v4(round_up(i1 - i0, 64), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = sum */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 272 + i, load_v4(sum + e * 272 + i));
-            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 seen[2];
+                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_12 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_12), mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
+                }
+            } else
+                dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v4(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = sum */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        store_v4(result + e * 32 + i, load_v4(sum + e * 32 + i));
+                    }
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -899,7 +909,7 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
             /* sum[e][i] += sum over j of v * score */
             if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 *
                 v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                dot6_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot1_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 seen[2];
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -912,7 +922,7 @@ TARGET_v4 APART void retention_queries_v4(const struct call *call, int64_t task,
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                 }
             } else
-                dot7_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot2_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
         /* sum = sum + query_3 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
@@ -1071,7 +1081,7 @@ TARGET_v4 APART void retention_few_keys_v4(const struct call *call, int64_t task
             }
         }
         /* score[r][j] = sum over d of query * key */
-        dot8_v4(round_up(j1 - j0, 64), rows, query, key, score);
+        dot6_v4(round_up(j1 - j0, 64), rows, query, key, score);
         /* score = score * exp2(((((r % n_q) + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + (r /
            n_q))) * 1.0f)) * 1.44 ... */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1095,7 +1105,7 @@ TARGET_v4 APART void retention_few_keys_v4(const struct call *call, int64_t task
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot9_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+            dot7_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 seen[8];
                 const int64_t t_9 = (r % n_q) + n_k - n_q;
@@ -1106,7 +1116,7 @@ TARGET_v4 APART void retention_few_keys_v4(const struct call *call, int64_t task
                     j1 - j0, seen);
             }
         } else
-            dot10_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+            dot8_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
     }
 }
 
@@ -1466,7 +1476,7 @@ TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -1483,7 +1493,7 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 8];
+    float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
@@ -1500,19 +1510,19 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 272, c, 272, 3, NULL, compensation);
+    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -1566,129 +1576,149 @@ TARGET_v3 static void retention_rows_v3(const struct call *call, int64_t task, u
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 144] */
-    float *const key_sin = (float *)(void *)(work + 18432); /* [t: 32, j: 144] */
-    float *const key = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 256 of 272] */
-    float *const query_sin = (float *)(void *)(work + 34816); /* [t: 32, i: 256 of 272] */
-    float *const query = (float *)(void *)(work + 73728); /* [d: 64, i: 256 of 272] */
-    float *const score = (float *)(void *)(work + 143360); /* [j: 144, i: 256 of 272] */
-    float *const sum = (float *)(void *)(work + 300032); /* [e: 64, i: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 369664); /* [e: 64, i: 256 of 272] */
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 12288); /* [t: 32, j: 96] */
+    float *const key = (float *)(void *)(work + 24576); /* [d: 64, j: 96] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
+    float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
+    float *const all_query = (float *)(void *)(work + 49152); /* [d: 64, i: 16, 16 times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
+    float *const all_sum = (float *)(void *)(work + 114688); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 180224); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 143360); /* [d: 64, i: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 143360); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 272);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 272 + i] = 0;
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 272 + i, cos_v3(&angle2));
-            const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 272 + i, sin_v3(&angle3));
+    float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 245760); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query = all_query + (i0 - i_block) / 16 * 1024;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+        const int64_t t_0 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_v3 angle2 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+                store_v3(query_cos + t * 16 + i, cos_v3(&angle2));
+                const wide_v3 angle3 = __builtin_convertvector(t_1, wide_v3) * rope_theta[t];
+                store_v3(query_sin + t * 16 + i, sin_v3(&angle3));
+            }
         }
-    }
-    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query + d * 272 + i, ((load_v3(q_tile + d * 272 + i) * load_v3(query_cos + (d / 2) * 272 + i))
-                    + ((load_v3(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 272 + i) * load_v3(query_sin + (d / 2) *
-                    272 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d / 2) * 16 + i))
+                        + ((load_v3(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 16 + i) * load_v3(query_sin + (d /
+                        2) * 16 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+                }
+            }
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
             }
         }
     }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 272 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + i, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const ints_v3 t_4 = j0 + j + lane_v3;
             for (int64_t t = 0; t < 32; t++) {
                 const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 144 + j, cos_v3(&angle5));
+                store_v3(key_cos + t * 96 + j, cos_v3(&angle5));
                 const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 144 + j, sin_v3(&angle6));
+                store_v3(key_sin + t * 96 + j, sin_v3(&angle6));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d / 2) * 144 + j)) +
-                        ((load_v3(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v3(key_sin + (d / 2) *
-                        144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                    store_v3(key + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d / 2) * 96 + j)) +
+                        ((load_v3(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_v3(key_sin + (d / 2) *
+                        96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
                 }
             }
         }
-        /* score[j][i] = sum over d of key * query */
-        dot0_v3(round_up(i1 - i0, 16), j1 - j0, key, query, score);
-        /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
-           1.442695f)) */
-        const int64_t t_7 = n_k - n_q;
-        const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_8 = __builtin_convertvector(((i0 + i + lane_v3) + t_7) - j0, vec_v3);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(score + j * 272 + i, load_v3(score + j * 272 + i) * exp2_v3(((t_8 - (float)j) * 1.0f) *
-                    (float)t_9));
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_10 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query = all_query + (i0 - i_block) / 16 * 1024;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over d of key * query */
+            dot0_v3(j1 - j0, key, query, score);
+            /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f))
+               * 1.442695f)) */
+            const int64_t t_7 = n_k - n_q;
+            const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_11 = (i0 + i + lane_v3) + t_10;
+                const vec_v3 t_8 = __builtin_convertvector(((i0 + i + lane_v3) + t_7) - j0, vec_v3);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 272 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3),
-                        load_v3(score + j * 272 + i), splat_v3(0.0f)));
+                    store_v3(score + j * 16 + i, load_v3(score + j * 16 + i) * exp2_v3(((t_8 - (float)j) * 1.0f) *
+                        (float)t_9));
                 }
             }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot1_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[32];
-                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_12 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_10 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_12), mask_v3);
+                    const ints_v3 t_11 = (i0 + i + lane_v3) + t_10;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_11, mask_v3),
+                            load_v3(score + j * 16 + i), splat_v3(0.0f)));
+                    }
                 }
-                add_seen_v3(64, sum, 272, v + j0 * v_row + j * v_row, 1, score + j * 272, seen, i1 - i0);
             }
-        } else
-            dot2_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = sum */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 272 + i, load_v3(sum + e * 272 + i));
-            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot1_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 seen[2];
+                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_12 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_12), mask_v3);
+                    }
+                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot2_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_v3(sum, 272, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = sum */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        store_v3(result + e * 16 + i, load_v3(sum + e * 16 + i));
+                    }
+                }
+            }
+            /* out = result, transposed back */
+            transpose_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -2505,7 +2535,7 @@ INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows,
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -2522,7 +2552,7 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 4];
+    float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
@@ -2541,17 +2571,17 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 144, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 144, c, 144, 3, NULL, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
 }
 APART void dot3_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -2605,129 +2635,149 @@ static void retention_rows_any(const struct call *call, int64_t task, unsigned c
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 144] */
-    float *const key_sin = (float *)(void *)(work + 18432); /* [t: 32, j: 144] */
-    float *const key = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 128 of 144] */
-    float *const query_sin = (float *)(void *)(work + 18432); /* [t: 32, i: 128 of 144] */
-    float *const query = (float *)(void *)(work + 73728); /* [d: 64, i: 128 of 144] */
-    float *const score = (float *)(void *)(work + 110592); /* [j: 144, i: 128 of 144] */
-    float *const sum = (float *)(void *)(work + 193536); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 230400); /* [e: 64, i: 128 of 144] */
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 12288); /* [t: 32, j: 96] */
+    float *const key = (float *)(void *)(work + 24576); /* [d: 64, j: 96] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
+    float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
+    float *const all_query = (float *)(void *)(work + 49152); /* [d: 64, i: 16, 8 times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
+    float *const all_sum = (float *)(void *)(work + 81920); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 114688); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 36864); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 110592); /* [d: 64, j: 144] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-    /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
-    const int64_t t_0 = n_k - n_q;
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const ints_any t_1 = (i0 + i + lane_any) + t_0;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 144 + i, cos_any(&angle2));
-            const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 144 + i, sin_any(&angle3));
+    float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 147456); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query = all_query + (i0 - i_block) / 16 * 1024;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query_cos = cos((i + (n_k - n_q)) * rope_theta); query_sin = sin((i + (n_k - n_q)) * rope_theta) */
+        const int64_t t_0 = n_k - n_q;
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            const ints_any t_1 = (i0 + i + lane_any) + t_0;
+            for (int64_t t = 0; t < 32; t++) {
+                const wide_any angle2 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+                store_any(query_cos + t * 16 + i, cos_any(&angle2));
+                const wide_any angle3 = __builtin_convertvector(t_1, wide_any) * rope_theta[t];
+                store_any(query_sin + t * 16 + i, sin_any(&angle3));
+            }
         }
-    }
-    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query + d * 144 + i, ((load_any(q_tile + d * 144 + i) * load_any(query_cos + (d / 2) * 144 +
-                    i)) + ((load_any(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + i) * load_any(query_sin + (d
-                    / 2) * 144 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d / 2) * 16 +
+                        i)) + ((load_any(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 16 + i) * load_any(query_sin +
+                        (d / 2) * 16 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.125f);
+                }
+            }
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
             }
         }
     }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + i, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
-            for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const ints_any t_4 = j0 + j + lane_any;
             for (int64_t t = 0; t < 32; t++) {
                 const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 144 + j, cos_any(&angle5));
+                store_any(key_cos + t * 96 + j, cos_any(&angle5));
                 const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 144 + j, sin_any(&angle6));
+                store_any(key_sin + t * 96 + j, sin_any(&angle6));
             }
         }
         /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t d = 0; d < 64; d++) {
                 UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d / 2) * 144 +
-                        j)) + ((load_any(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_any(key_sin +
-                        (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                    store_any(key + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d / 2) * 96 + j)) +
+                        ((load_any(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_any(key_sin + (d / 2)
+                        * 96 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
                 }
             }
         }
-        /* score[j][i] = sum over d of key * query */
-        dot0_any(round_up(i1 - i0, 8), j1 - j0, key, query, score);
-        /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f)) *
-           1.442695f)) */
-        const int64_t t_7 = n_k - n_q;
-        const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_8 = __builtin_convertvector(((i0 + i + lane_any) + t_7) - j0, vec_any);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(score + j * 144 + i, load_any(score + j * 144 + i) * exp2_any(((t_8 - (float)j) * 1.0f) *
-                    (float)t_9));
-            }
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-            const int64_t t_10 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query = all_query + (i0 - i_block) / 16 * 1024;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over d of key * query */
+            dot0_any(round_up(i1 - i0, 8), j1 - j0, key, query, score);
+            /* score = score * exp2((((i + (n_k - n_q)) - j) * 1.0f) * (log(1 - exp2((-5 - ((g * members) + m)) * 1.0f))
+               * 1.442695f)) */
+            const int64_t t_7 = n_k - n_q;
+            const double t_9 = log((double)1 - exp2((double)((-5) - ((g * members) + m)) * 1.0)) * 1.4426950408889634;
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_11 = (i0 + i + lane_any) + t_10;
+                const vec_any t_8 = __builtin_convertvector(((i0 + i + lane_any) + t_7) - j0, vec_any);
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 144 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any),
-                        load_any(score + j * 144 + i), splat_any(0.0f)));
+                    store_any(score + j * 16 + i, load_any(score + j * 16 + i) * exp2_any(((t_8 - (float)j) * 1.0f) *
+                        (float)t_9));
                 }
             }
-        }
-        /* sum[e][i] += sum over j of v * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[32];
-                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                const int64_t t_12 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
+                const int64_t t_10 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_12), mask_any);
+                    const ints_any t_11 = (i0 + i + lane_any) + t_10;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_11, mask_any),
+                            load_any(score + j * 16 + i), splat_any(0.0f)));
+                    }
                 }
-                add_seen_any(64, sum, 144, v + j0 * v_row + j * v_row, 1, score + j * 144, seen, i1 - i0);
             }
-        } else
-            dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-    }
-    /* sum = sum */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 144 + i, load_any(sum + e * 144 + i));
-            }
+            /* sum[e][i] += sum over j of v * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot1_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any seen[4];
+                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_12 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_12), mask_any);
+                    }
+                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_any(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = sum */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                for (int64_t e = 0; e < 64; e++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        store_any(result + e * 16 + i, load_any(sum + e * 16 + i));
+                    }
+                }
+            }
+            /* out = result, transposed back */
+            transpose_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -3299,7 +3349,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .slot = 16384, .slots = 4, .together = 1};
         if (rows <= 64) return (struct version){.head = retention_few_v4, .tile = 0, .own = 110592, .shared = 65536,
             .slot = 16384, .slots = 4, .together = 1};
-        return (struct version){.rows = retention_rows_v4, .tile = 256, .own = 439296};
+        return (struct version){.rows = retention_rows_v4, .tile = 256, .own = 270336};
     }
 #endif
 #if defined(__x86_64__)
@@ -3310,7 +3360,7 @@ static struct version version(int64_t n_k, int64_t rows)
             .slot = 16384, .slots = 4, .together = 1};
         if (rows <= 64) return (struct version){.head = retention_few_v3, .tile = 0, .own = 110592, .shared = 65536,
             .slot = 16384, .slots = 4, .together = 1};
-        return (struct version){.rows = retention_rows_v3, .tile = 256, .own = 439296};
+        return (struct version){.rows = retention_rows_v3, .tile = 256, .own = 270336};
     }
 #endif
     if (n_k >= 204 && rows <= 49) return (struct version){.head = retention_few_any, .tile = 0, .own = 110592,
@@ -3319,7 +3369,7 @@ static struct version version(int64_t n_k, int64_t rows)
         .slot = 16384, .slots = 4, .together = 1};
     if (rows <= 64) return (struct version){.head = retention_few_any, .tile = 0, .own = 110592, .shared = 65536,
         .slot = 16384, .slots = 4, .together = 1};
-    return (struct version){.rows = retention_rows_any, .tile = 128, .own = 267264};
+    return (struct version){.rows = retention_rows_any, .tile = 128, .own = 172032};
 }
 
 enum { MANY_ROWS = 1 << 30 };

@@ -27,15 +27,16 @@
    Keys that no query of the tile sees are skipped.
    Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
    each key is read once, in chunks that threads share out, whose sums are added up in their order.
-     x86-64-v4  quadratic on matrix units, tiles of 16 queries and 64 keys; 217152 bytes of workspace a thread
+     x86-64-v4  quadratic on matrix units, tiles of 16 queries and 64 keys, in blocks of 512 queries;
+     217152 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
      x86-64-v4  quadratic with products of bf16, tiles of 64 queries and 288 keys; 189440 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
-     x86-64-v4  quadratic tiles of 128 queries and 144 keys; 269312 bytes of workspace a thread
+     x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 261248 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
-     x86-64-v3  quadratic tiles of 96 queries and 120 keys; 182784 bytes of workspace a thread
+     x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 255040 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
-     generic    quadratic tiles of 96 queries and 120 keys; 182784 bytes of workspace a thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 155200 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
    Compile with: cc -O2 -fopenmp softmax_causal_bf16.c … -lattnrt -lm */
 #ifdef __cplusplus
@@ -2849,7 +2850,7 @@ TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int6
         int64_t c_row,
     const int then, const float *factor, float *compensation)
 {
-    float row[144];
+    float row[128];
     (void)odd;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
         for (int64_t t = 0; t < steps; t++)
@@ -2866,7 +2867,7 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
     const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
     int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
 {
-    float column[144 * 16];
+    float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
@@ -2883,19 +2884,19 @@ TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(2, 32, rows, -1, 64, 32, a, 64, 1, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
-    const float *factor, float *compensation)
+TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, const float *b, float *c, const float *factor,
+    float *compensation)
 {
-    dot_finite_v4(4, lanes, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
+    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, 64, b, 32, c, 32, 3, factor, compensation);
 }
-TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
-    const float *factor, float *compensation)
+TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, float *c, const float *factor,
+    float *compensation)
 {
-    dot_v4(4, lanes, 64, 4, steps, 192, a, 1, 64, b, 144, c, 144, 3, factor, compensation);
+    dot_v4(2, 32, 64, 4, steps, 192, a, 1, 64, b, 32, c, 32, 3, factor, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row, float *c)
 {
@@ -2917,7 +2918,7 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -2927,47 +2928,58 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 128 of 144] */
-    float *const row_max = (float *)(void *)(work + 82944); /* [i: 128] */
-    float *const old_max = (float *)(void *)(work + 83456); /* [i: 128] */
-    float *const row_sum = (float *)(void *)(work + 83968); /* [i: 128] */
-    float *const row_sum_compensation = (float *)(void *)(work + 84480); /* [i: 128] */
-    float *const sum = (float *)(void *)(work + 84992); /* [e: 64, i: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 121856); /* [e: 64, i: 128 of 144] */
+    float *const all_query = (float *)(void *)(work + 0); /* [d: 64, i: 32, 8 times] */
+    float *const score = (float *)(void *)(work + 65536); /* [j: 96, i: 32] */
+    float *const all_row_max = (float *)(void *)(work + 77824); /* [i: 32, 8 times] */
+    float *const old_max = (float *)(void *)(work + 78848); /* [i: 32] */
+    float *const all_row_sum = (float *)(void *)(work + 78976); /* [i: 32, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 80000); /* [i: 32, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 81024); /* [e: 64, i: 32, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 146560); /* [e: 64, i: 32, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 158720); /* [d: 64, i: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 195584); /* [j: 144, d: 64] */
-    float *const v_tile = (float *)(void *)(work + 232448); /* [j: 144, e: 64] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_widened_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 144 + i] = 0;
-    /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(q_tile + d * 144 + i, load_v4(q_tile + d * 144 + i) * 0.18033688f);
+    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 64, i: 32] */
+    float *const k_tile = (float *)(void *)(work + 212096); /* [j: 96, d: 64] */
+    float *const v_tile = (float *)(void *)(work + 236672); /* [j: 96, e: 64] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query = all_query + (i0 - i_block) / 32 * 2048;
+        float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_widened_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
+        /* query = q_tile * 0.18033688f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(query + d * 32 + i, load_v4(q_tile + d * 32 + i) * 0.18033688f);
+                }
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 16) {
+            store_v4(row_max + i, splat_v4(-FLT_MAX));
+            store_v4(row_sum + i, splat_v4(0.0f));
+            store_v4(row_sum_compensation + i, splat_v4(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(sum + e * 32 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
+                }
             }
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_max + i, splat_v4(-FLT_MAX));
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(sum + e * 144 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 144 + i, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 144) {
-        const int64_t j1 = min(j0 + 144, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t d = 0; d < 64; d += 16) {
@@ -2980,85 +2992,102 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
                 store_v4(v_tile + j * 64 + e, widened_v4(v + (j0 + j) * v_row + e));
                 __builtin_prefetch(v + (j0 + j) * v_row + e + 32 * v_row, 0, 2);
             }
-        /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_v4(round_up(i1 - i0, 64), j1 - j0, k_tile, q_tile, score);
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(old_max + i, load_v4(row_max + i));
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_0 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query = all_query + (i0 - i_block) / 32 * 2048;
+            float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over d of k_tile * query */
+            dot0_v4(j1 - j0, k_tile, query, score);
+            /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 144 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4),
-                        load_v4(score + j * 144 + i), splat_v4(-INFINITY)));
-                }
+                store_v4(old_max + i, load_v4(row_max + i));
             }
-        }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_max_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_max_in[u] = load_v4(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 144 + i));
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4(row_max + i, row_max_in[u]);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_2 = load_v4(old_max + i);
-            const vec_v4 old_max_new3 = exp2_v4(old_max_2 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new3);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new3);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new3);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_5 = load_v4(row_max + i);
-            vec_v4 row_sum_in = (vec_v4){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_4 = load_v4(score + j * 144 + i);
-                const vec_v4 score_new6 = exp2_v4(score_4 - row_max_5);
-                store_v4(score + j * 144 + i, score_new6);
-                row_sum_in += score_new6;
-            }
-            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v_tile, 64, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot1_v4(round_up(i1 - i0, 64), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 seen[8];
-                if (finite_v4(v_tile + j * 64, 1, 64, 1)) continue;
-                const int64_t t_7 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+                const int64_t t_0 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_7), mask_v4);
+                    const ints_v4 t_1 = (i0 + i + lane_v4) + t_0;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1, mask_v4),
+                            load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
+                    }
                 }
-                add_seen_v4(64, sum, 144, v_tile + j * 64, 1, score + j * 144, seen, i1 - i0);
             }
-        } else
-            dot2_v4(round_up(i1 - i0, 64), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_8 = load_v4(row_sum + i);
-        const mask_v4 t_9 = row_sum_8 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 144 + i, pick_v4(t_9, splat_v4(0.0f), load_v4(sum + e * 144 + i) / row_sum_8));
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
+                vec_v4 row_max_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    row_max_in[u] = load_v4(row_max + i);
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 32 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    store_v4(row_max + i, row_max_in[u]);
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 old_max_2 = load_v4(old_max + i);
+                const vec_v4 old_max_new3 = exp2_v4(old_max_2 - load_v4(row_max + i));
+                store_v4(old_max + i, old_max_new3);
+                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new3);
+                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new3);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_max_5 = load_v4(row_max + i);
+                vec_v4 row_sum_in = (vec_v4){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v4 score_4 = load_v4(score + j * 32 + i);
+                    const vec_v4 score_new6 = exp2_v4(score_4 - row_max_5);
+                    store_v4(score + j * 32 + i, score_new6);
+                    row_sum_in += score_new6;
+                }
+                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v_tile, 64, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot1_v4(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v4 seen[2];
+                    if (finite_v4(v_tile + j * 64, 1, 64, 1)) continue;
+                    const int64_t t_7 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_7), mask_v4);
+                    }
+                    add_seen_v4(64, sum, 32, v_tile + j * 64, 1, score + j * 32, seen, i1 - i0);
+                }
+            } else
+                dot2_v4(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_narrowed_v4(sum, 144, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
+            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
+            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_sum_8 = load_v4(row_sum + i);
+                const mask_v4 t_9 = row_sum_8 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v4(result + e * 32 + i, pick_v4(t_9, splat_v4(0.0f), load_v4(sum + e * 32 + i) / row_sum_8));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_narrowed_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -3836,19 +3865,19 @@ TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, 
 }
 
 /* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
+    dot_v3(2, 16, rows, -1, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
-    const float *factor, float *compensation)
+TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, const float *b, float *c, const float *factor,
+    float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 96, c, 96, 3, factor, compensation);
+    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, 64, b, 16, c, 16, 3, factor, compensation);
 }
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
-    const float *factor, float *compensation)
+TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, float *c, const float *factor,
+    float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 96, c, 96, 3, factor, compensation);
+    dot_v3(2, 16, 64, 4, steps, 192, a, 1, 64, b, 16, c, 16, 3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row, float *c)
 {
@@ -3870,7 +3899,7 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 95) / 96, i0 = (tiles - 1 - task % tiles) * 96, i1 = min(i0 + 96, n_q);
+    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -3880,47 +3909,58 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 120, i: 96] */
-    float *const row_max = (float *)(void *)(work + 46080); /* [i: 96] */
-    float *const old_max = (float *)(void *)(work + 46464); /* [i: 96] */
-    float *const row_sum = (float *)(void *)(work + 46848); /* [i: 96] */
-    float *const row_sum_compensation = (float *)(void *)(work + 47232); /* [i: 96] */
-    float *const sum = (float *)(void *)(work + 47616); /* [e: 64, i: 96] */
-    float *const sum_compensation = (float *)(void *)(work + 72192); /* [e: 64, i: 96] */
+    float *const all_query = (float *)(void *)(work + 0); /* [d: 64, i: 16, 16 times] */
+    float *const score = (float *)(void *)(work + 65536); /* [j: 96, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 71680); /* [i: 16, 16 times] */
+    float *const old_max = (float *)(void *)(work + 72704); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 72768); /* [i: 16, 16 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 73792); /* [i: 16, 16 times] */
+    float *const all_sum = (float *)(void *)(work + 74816); /* [e: 64, i: 16, 16 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 140352); /* [e: 64, i: 16, 16 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 96768); /* [d: 64, i: 96] */
-    float *const k_tile = (float *)(void *)(work + 121344); /* [j: 120, d: 64] */
-    float *const v_tile = (float *)(void *)(work + 152064); /* [j: 120, e: 64] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_widened_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 96);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 96 + i] = 0;
-    /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(q_tile + d * 96 + i, load_v3(q_tile + d * 96 + i) * 0.18033688f);
+    float *const q_tile = (float *)(void *)(work + 65536); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 205888); /* [j: 96, d: 64] */
+    float *const v_tile = (float *)(void *)(work + 230464); /* [j: 96, e: 64] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query = all_query + (i0 - i_block) / 16 * 1024;
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_widened_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = q_tile * 0.18033688f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(query + d * 16 + i, load_v3(q_tile + d * 16 + i) * 0.18033688f);
+                }
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 8) {
+            store_v3(row_max + i, splat_v3(-FLT_MAX));
+            store_v3(row_sum + i, splat_v3(0.0f));
+            store_v3(row_sum_compensation + i, splat_v3(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                }
             }
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_max + i, splat_v3(-FLT_MAX));
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(sum + e * 96 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 96 + i, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 120) {
-        const int64_t j1 = min(j0 + 120, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t d = 0; d < 64; d += 8) {
@@ -3933,85 +3973,102 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
                 store_v3(v_tile + j * 64 + e, widened_v3(v + (j0 + j) * v_row + e));
                 __builtin_prefetch(v + (j0 + j) * v_row + e + 32 * v_row, 0, 2);
             }
-        /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_v3(round_up(i1 - i0, 16), j1 - j0, k_tile, q_tile, score);
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(old_max + i, load_v3(row_max + i));
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_0 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query = all_query + (i0 - i_block) / 16 * 1024;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over d of k_tile * query */
+            dot0_v3(j1 - j0, k_tile, query, score);
+            /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 96 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3),
-                        load_v3(score + j * 96 + i), splat_v3(-INFINITY)));
-                }
+                store_v3(old_max + i, load_v3(row_max + i));
             }
-        }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_max_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                row_max_in[u] = load_v3(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 96 + i));
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(row_max + i, row_max_in[u]);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_2 = load_v3(old_max + i);
-            const vec_v3 old_max_new3 = exp2_v3(old_max_2 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new3);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new3);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new3);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_5 = load_v3(row_max + i);
-            vec_v3 row_sum_in = (vec_v3){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_4 = load_v3(score + j * 96 + i);
-                const vec_v3 score_new6 = exp2_v3(score_4 - row_max_5);
-                store_v3(score + j * 96 + i, score_new6);
-                row_sum_in += score_new6;
-            }
-            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v_tile, 64, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot1_v3(round_up(i1 - i0, 16), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 seen[12];
-                if (finite_v3(v_tile + j * 64, 1, 64, 1)) continue;
-                const int64_t t_7 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+                const int64_t t_0 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_7), mask_v3);
+                    const ints_v3 t_1 = (i0 + i + lane_v3) + t_0;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1, mask_v3),
+                            load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
+                    }
                 }
-                add_seen_v3(64, sum, 96, v_tile + j * 64, 1, score + j * 96, seen, i1 - i0);
             }
-        } else
-            dot2_v3(round_up(i1 - i0, 16), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_8 = load_v3(row_sum + i);
-        const mask_v3 t_9 = row_sum_8 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 96 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 96 + i) / row_sum_8));
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_max_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    row_max_in[u] = load_v3(row_max + i);
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 16 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    store_v3(row_max + i, row_max_in[u]);
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 old_max_2 = load_v3(old_max + i);
+                const vec_v3 old_max_new3 = exp2_v3(old_max_2 - load_v3(row_max + i));
+                store_v3(old_max + i, old_max_new3);
+                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new3);
+                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new3);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_max_5 = load_v3(row_max + i);
+                vec_v3 row_sum_in = (vec_v3){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_v3 score_4 = load_v3(score + j * 16 + i);
+                    const vec_v3 score_new6 = exp2_v3(score_4 - row_max_5);
+                    store_v3(score + j * 16 + i, score_new6);
+                    row_sum_in += score_new6;
+                }
+                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v_tile, 64, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot1_v3(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_v3 seen[2];
+                    if (finite_v3(v_tile + j * 64, 1, 64, 1)) continue;
+                    const int64_t t_7 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_7), mask_v3);
+                    }
+                    add_seen_v3(64, sum, 16, v_tile + j * 64, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot2_v3(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_narrowed_v3(sum, 96, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_sum_8 = load_v3(row_sum + i);
+                const mask_v3 t_9 = row_sum_8 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_v3(result + e * 16 + i, pick_v3(t_9, splat_v3(0.0f), load_v3(sum + e * 16 + i) / row_sum_8));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_narrowed_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -4773,17 +4830,17 @@ INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int
 /* The products of the code below: dot_any with what is constant in them. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
+    dot_any(2, lanes, rows, -1, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, const float *factor,
     float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 96, c, 96, 3, factor, compensation);
+    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 16, c, 16, 3, factor, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, const float *factor,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 96, c, 96, 3, factor, compensation);
+    dot_any(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 16, c, 16, 3, factor, compensation);
 }
 APART void dot3_any(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row, float *c)
 {
@@ -4805,7 +4862,7 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 95) / 96, i0 = (tiles - 1 - task % tiles) * 96, i1 = min(i0 + 96, n_q);
+    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -4815,47 +4872,58 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
     const int64_t k_row = call->p.k.row;
     const uint16_t *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(work + 0); /* [j: 120, i: 96] */
-    float *const row_max = (float *)(void *)(work + 46080); /* [i: 96] */
-    float *const old_max = (float *)(void *)(work + 46464); /* [i: 96] */
-    float *const row_sum = (float *)(void *)(work + 46848); /* [i: 96] */
-    float *const row_sum_compensation = (float *)(void *)(work + 47232); /* [i: 96] */
-    float *const sum = (float *)(void *)(work + 47616); /* [e: 64, i: 96] */
-    float *const sum_compensation = (float *)(void *)(work + 72192); /* [e: 64, i: 96] */
+    float *const all_query = (float *)(void *)(work + 0); /* [d: 64, i: 16, 8 times] */
+    float *const score = (float *)(void *)(work + 32768); /* [j: 96, i: 16] */
+    float *const all_row_max = (float *)(void *)(work + 38912); /* [i: 16, 8 times] */
+    float *const old_max = (float *)(void *)(work + 39424); /* [i: 16] */
+    float *const all_row_sum = (float *)(void *)(work + 39488); /* [i: 16, 8 times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + 40000); /* [i: 16, 8 times] */
+    float *const all_sum = (float *)(void *)(work + 40512); /* [e: 64, i: 16, 8 times] */
+    float *const all_sum_compensation = (float *)(void *)(work + 73280); /* [e: 64, i: 16, 8 times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
     uint16_t *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 96768); /* [d: 64, i: 96] */
-    float *const k_tile = (float *)(void *)(work + 121344); /* [j: 120, d: 64] */
-    float *const v_tile = (float *)(void *)(work + 152064); /* [j: 120, e: 64] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_widened_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 96);
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
-        for (int64_t d = 0; d < 64; d++) q_tile[d * 96 + i] = 0;
-    /* q_tile = q_tile * 0.18033688f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(q_tile + d * 96 + i, load_any(q_tile + d * 96 + i) * 0.18033688f);
+    float *const q_tile = (float *)(void *)(work + 32768); /* [d: 64, i: 16] */
+    float *const k_tile = (float *)(void *)(work + 106048); /* [j: 96, d: 64] */
+    float *const v_tile = (float *)(void *)(work + 130624); /* [j: 96, e: 64] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query = all_query + (i0 - i_block) / 16 * 1024;
+        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+        /* q_tile = q, with zeros beyond the last row */
+        transpose_widened_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
+        for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+            for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
+        /* query = q_tile * 0.18033688f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(query + d * 16 + i, load_any(q_tile + d * 16 + i) * 0.18033688f);
+                }
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += 4) {
+            store_any(row_max + i, splat_any(-FLT_MAX));
+            store_any(row_sum + i, splat_any(0.0f));
+            store_any(row_sum_compensation + i, splat_any(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+            for (int64_t e = 0; e < 64; e++) {
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(sum + e * 16 + i, splat_any(0.0f));
+                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                }
             }
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_max + i, splat_any(-FLT_MAX));
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(sum + e * 96 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 96 + i, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 120) {
-        const int64_t j1 = min(j0 + 120, j_end);
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
         /* k_tile = k, widened */
         for (int64_t j = 0; j < j1 - j0; j++)
             for (int64_t d = 0; d < 64; d += 4) {
@@ -4868,85 +4936,103 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
                 store_any(v_tile + j * 64 + e, widened_any(v + (j0 + j) * v_row + e));
                 __builtin_prefetch(v + (j0 + j) * v_row + e + 64 * v_row, 0, 2);
             }
-        /* score[j][i] = sum over d of k_tile * q_tile */
-        dot0_any(round_up(i1 - i0, 8), j1 - j0, k_tile, q_tile, score);
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(old_max + i, load_any(row_max + i));
-        }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
-            /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
-            const int64_t t_0 = n_k - n_q;
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query = all_query + (i0 - i_block) / 16 * 1024;
+            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            /* score[j][i] = sum over d of k_tile * query */
+            dot0_any(round_up(i1 - i0, 8), j1 - j0, k_tile, query, score);
+            /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_1 = (i0 + i + lane_any) + t_0;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 96 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any),
-                        load_any(score + j * 96 + i), splat_any(-INFINITY)));
-                }
+                store_any(old_max + i, load_any(row_max + i));
             }
-        }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_max_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                row_max_in[u] = load_any(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_max_in[u] = max_any(row_max_in[u], load_any(score + j * 96 + i));
-                }
-            }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(row_max + i, row_max_in[u]);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_2 = load_any(old_max + i);
-            const vec_any old_max_new3 = exp2_any(old_max_2 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new3);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new3);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new3);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_5 = load_any(row_max + i);
-            vec_any row_sum_in = (vec_any){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_4 = load_any(score + j * 96 + i);
-                const vec_any score_new6 = exp2_any(score_4 - row_max_5);
-                store_any(score + j * 96 + i, score_new6);
-                row_sum_in += score_new6;
-            }
-            add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
-        if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v_tile, 64, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot1_any(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any seen[24];
-                if (finite_any(v_tile + j * 64, 1, 64, 1)) continue;
-                const int64_t t_7 = n_k - n_q;
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+                /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
+                const int64_t t_0 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_7), mask_any);
+                    const ints_any t_1 = (i0 + i + lane_any) + t_0;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1, mask_any),
+                            load_any(score + j * 16 + i), splat_any(-INFINITY)));
+                    }
                 }
-                add_seen_any(64, sum, 96, v_tile + j * 64, 1, score + j * 96, seen, i1 - i0);
             }
-        } else
-            dot2_any(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_8 = load_any(row_sum + i);
-        const mask_any t_9 = row_sum_8 == 0.0f;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 96 + i, pick_any(t_9, splat_any(0.0f), load_any(sum + e * 96 + i) / row_sum_8));
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_max_in[2];
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    row_max_in[u] = load_any(row_max + i);
+                }
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        row_max_in[u] = max_any(row_max_in[u], load_any(score + j * 16 + i));
+                    }
+                }
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    store_any(row_max + i, row_max_in[u]);
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any old_max_2 = load_any(old_max + i);
+                const vec_any old_max_new3 = exp2_any(old_max_2 - load_any(row_max + i));
+                store_any(old_max + i, old_max_new3);
+                store_any(row_sum + i, load_any(row_sum + i) * old_max_new3);
+                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new3);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_max_5 = load_any(row_max + i);
+                vec_any row_sum_in = (vec_any){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const vec_any score_4 = load_any(score + j * 16 + i);
+                    const vec_any score_new6 = exp2_any(score_4 - row_max_5);
+                    store_any(score + j * 16 + i, score_new6);
+                    row_sum_in += score_new6;
+                }
+                add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
+            if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v_tile, 64, j1 - j0, 64),
+                0)) { /* infinity and NaN reach only what sees them */
+                dot1_any(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    mask_any seen[4];
+                    if (finite_any(v_tile + j * 64, 1, 64, 1)) continue;
+                    const int64_t t_7 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_7), mask_any);
+                    }
+                    add_seen_any(64, sum, 16, v_tile + j * 64, 1, score + j * 16, seen, i1 - i0);
+                }
+            } else
+                dot2_any(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
         }
     }
-    /* out = sum, transposed back */
-    transpose_narrowed_any(sum, 96, 64, i1 - i0, out + i0 * out_row, out_row);
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
+            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
+            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
+            /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_sum_8 = load_any(row_sum + i);
+                const mask_any t_9 = row_sum_8 == 0.0f;
+                for (int64_t e = 0; e < 64; e++) {
+                    store_any(result + e * 16 + i, pick_any(t_9, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_8));
+                }
+            }
+            /* out = result, transposed back */
+            transpose_narrowed_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row);
+        }
+    }
 }
 
 /* States begin with no key. */
@@ -5281,19 +5367,19 @@ static struct version version(int64_t n_k, int64_t rows)
         __builtin_cpu_supports("avx512vl")) {
         if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v4, .tile = 0, .own = 37120,
             .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_causal_bf16_rows_v4, .tile = 128, .own = 269312};
+        return (struct version){.rows = softmax_causal_bf16_rows_v4, .tile = 256, .own = 261248};
     }
 #endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v3, .tile = 0, .own = 37120,
             .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_causal_bf16_rows_v3, .tile = 96, .own = 182784};
+        return (struct version){.rows = softmax_causal_bf16_rows_v3, .tile = 256, .own = 255040};
     }
 #endif
     if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_any, .tile = 0, .own = 37120,
         .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_causal_bf16_rows_any, .tile = 96, .own = 182784};
+    return (struct version){.rows = softmax_causal_bf16_rows_any, .tile = 128, .own = 155200};
 }
 
 enum { MANY_ROWS = 1 << 30 };

@@ -428,9 +428,9 @@ static void explain_knobs(const struct unit *p)
     for (int k = 0; k < p->versions && p->spec->schedules > 1 && p->version[k].target == p->compilation[0]->target;
          k++) {
         const struct compilation *c = p->version[k].c;
-        printf("  from %lld keys on %s runs %s, tiles of %lld queries and %lld keys\n",
+        printf("  from %lld keys on %s runs %s, tiles of %s\n",
                (long long)(p->version[k].from ? p->version[k].from : 1), c->target->name,
-               c->linear ? "linear" : "quadratic", (long long)c->tile_q, (long long)c->tile_k);
+               c->linear ? "linear" : "quadratic", compilation_tiles(p->arena, c));
     }
 }
 
@@ -446,12 +446,11 @@ static void explain_targets(const struct unit *p)
 {
     section("Targets");
     for (int t = 0; p->compilation[t]; t++)
-        printf("  %-10s %2d-byte vectors, %2d registers, %s%s: tiles of %lld queries and %lld keys, %lld bytes of "
-               "workspace a thread\n",
+        printf("  %-10s %2d-byte vectors, %2d registers, %s%s: tiles of %s, %lld bytes of workspace a thread\n",
                p->compilation[t]->target->name, p->compilation[t]->target->vector_bytes,
                p->compilation[t]->target->registers, compilation_form(p->compilation[t]),
-               compilation_products(p->compilation[t]), (long long)p->compilation[t]->tile_q,
-               (long long)p->compilation[t]->tile_k, (long long)loops_bytes(p->compilation[t]->loops));
+               compilation_products(p->compilation[t]), compilation_tiles(p->arena, p->compilation[t]),
+               (long long)loops_bytes(p->compilation[t]->loops));
 }
 
 static void explain_pairs(const struct unit *p)

@@ -40,13 +40,6 @@ static double bytes_a_point(const struct module *m, const struct array *a)
     return bytes;
 }
 
-int64_t queries_together(const struct compilation *c)
-{
-    for (const struct stmt *s = c->loops ? c->loops->body : NULL; s; s = s->body)
-        if (s->block) return s->step;
-    return c->tile_q;
-}
-
 double bytes_moved(const struct compilation *c, const struct problem_size *size, double visited, int64_t cache)
 {
     const struct loops *l = c->loops;

@@ -28,9 +28,6 @@ bool graph_has_pairs(const struct graph *g);
 double value_work(const struct graph *g, const struct value *v);
 double fold_work(const struct compilation *c);
 
-/* How many queries meet a key that is read once: those of a tile, or of a block of tiles. */
-int64_t queries_together(const struct compilation *c);
-
 /* What one call has to do (count.c). */
 struct counts {
     double pairs; /* of queries and keys that the mask lets meet, of all heads; of a linear form those within chunks */

@@ -525,7 +525,7 @@ static double met_points(struct counter *x, int n, uint32_t axes)
     const bool query = goes_over(axes, x->query), key = goes_over(axes, x->key);
     if (query && key) return x->visited;
     if (!key) return used_points(x, n, axes);
-    const double once = used_points(x, n, axes), tiles = x->visited / (double)x->c->tile_q;
+    const double once = used_points(x, n, axes), tiles = x->visited / (double)queries_together(x->c);
     double met = x->for_state[n] || is_state(x, v) ? once : 0;
     if (x->for_pairs[n] && !is_state(x, v)) met += tiles > once ? tiles : once;
     return met;

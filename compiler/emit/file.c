@@ -86,10 +86,9 @@ static void heading(const struct emitted_file *e, struct text *out)
         }
     for (int k = 0; k < e->compilations; k++) {
         if (c[k]->program != PROGRAM_FORWARD && c[k]->program != PROGRAM_SAVING) continue;
-        text_add(out, "     %-10s %-9s%s%s tiles of %lld queries and %lld keys; %lld bytes of workspace a thread",
-                 c[k]->target->name, compilation_form(c[k]), compilation_products(c[k]),
-                 loops_paired(c[k]->loops) ? "," : "", (long long)c[k]->tile_q, (long long)c[k]->tile_k,
-                 (long long)loops_bytes(c[k]->loops));
+        text_add(out, "     %-10s %-9s%s%s tiles of %s; %lld bytes of workspace a thread", c[k]->target->name,
+                 compilation_form(c[k]), compilation_products(c[k]), loops_paired(c[k]->loops) ? "," : "",
+                 compilation_tiles(arena, c[k]), (long long)loops_bytes(c[k]->loops));
         if (spec->schedules > 1) lengths_of(e, c[k], out);
         text_add(out, "\n");
     }

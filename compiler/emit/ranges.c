@@ -166,6 +166,14 @@ static void run_loops(struct emitter *x, const struct stmt *s, const char *from,
     emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_to);", a, a, (long long)s->step, a);
 }
 
+/* Whether a tile's C asks where its queries end: products of whole tiles do not. */
+static bool asks_for_end(const struct emitter *x, const struct stmt *loop)
+{
+    bool asks = loop->when && expr_uses(loop->when, expr_leaf(x->m, EXPR_HI, loop->axis));
+    for (const struct stmt *s = loop->body; s; s = s->next) asks |= s->op != LOOPS_DOT || s->where;
+    return asks;
+}
+
 /* The tiles of a block, which goes by the same names outside: of what is held the one of each. */
 static int block_loop(struct emitter *x, const struct stmt *s)
 {
@@ -175,7 +183,10 @@ static int block_loop(struct emitter *x, const struct stmt *s)
     emit_line(x, "for (int64_t %s_next = %s0, %s%s_end = %s1; %s_next < %s_end; %s_next += %lld) {", a, a,
               held ? arena_printf(x->m->arena, "%s_block = %s0, ", a, a) : "", a, a, a, a, a, (long long)s->step);
     x->indent += 4;
-    emit_line(x, "const int64_t %s0 = %s_next, %s1 = min(%s0 + %lld, %s_end);", a, a, a, a, (long long)s->step, a);
+    emit_line(x, "const int64_t %s0 = %s_next%s;", a, a,
+              asks_for_end(x, s)
+                  ? arena_printf(x->m->arena, ", %s1 = min(%s0 + %lld, %s_end)", a, a, (long long)s->step, a)
+                  : "");
     for (int k = 0; k < x->l->arrays; k++) {
         const struct array *array = &x->l->array[k];
         if (!array->held || !stmt_touches(s, k)) continue;

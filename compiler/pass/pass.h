@@ -13,6 +13,8 @@ bool multiplies_tiles(const struct compilation *c);
 bool multiplies_states(const struct compilation *c);
 enum { MATRIX_QUERIES = 16, MATRIX_KEYS = 64, MATRIX_BLOCK = 512 }; /* of a tile; queries of a block */
 enum { MATRIX_SWEEP = 64 };                                         /* keys and queries of a tile of gradients */
+/* Whether the region has keys that repeat with a period, which get loops of their own. (pass/residues.c) */
+bool region_repeats(struct module *m, const struct expr *where, int query_axis, int key_axis);
 bool makes_gradients(const struct compilation *c); /* from the rows of what was saved, or alone (pass/bf16_pairs.c) */
 /* e * constant, with the constant pushed down to where it can merge with others. (pass/stabilise.c) */
 const struct expr *expr_scaled(struct module *m, const struct expr *e, double by);

@@ -314,24 +314,34 @@ static double cost_of(const struct compilation *c, const struct terms *all, cons
     return (visited.pairs + TILE_OF_KEYS * visited.tiles) * (1 + TILE_OF_QUERIES / tile);
 }
 
+/* The terms of the region, and whether one of them has a period. */
+static bool find_terms(struct module *m, const struct expr *where, int query_axis, int key_axis, struct terms *all)
+{
+    /* lists of what is drawn, and tiles that share an id, are of neighbours */
+    if (expr_has(where, EXPR_DRAWN) || expr_reads_ids(where)) return false;
+    all->count = 1;
+    if (!multiply(m, all, where)) return false;
+    bool any = false;
+    for (int k = 0; k < all->count; k++) {
+        struct term *t = &all->term[k];
+        conjunction_period(m, query_axis, key_axis, t->conditions, t->condition, &t->period);
+        any |= t->period.periodic != 0;
+    }
+    return any;
+}
+
+bool region_repeats(struct module *m, const struct expr *where, int query_axis, int key_axis)
+{
+    return find_terms(m, where, query_axis, key_axis, arena_alloc(m->arena, sizeof(struct terms)));
+}
+
 void pass_residues(struct compilation *c)
 {
     struct module *m = c->loops->module;
     struct place p;
     if (!find_place(m, &c->loops->body, NULL, &p)) return;
-    const struct expr *where = (*p.at)->where;
-    /* lists of what is drawn, and tiles that share an id, are of neighbours */
-    if (expr_has(where, EXPR_DRAWN) || expr_reads_ids(where)) return;
     struct terms *all = arena_alloc(m->arena, sizeof *all);
-    all->count = 1;
-    if (!multiply(m, all, where)) return;
-    bool any = false;
-    for (int k = 0; k < all->count; k++) {
-        struct term *t = &all->term[k];
-        conjunction_period(m, p.queries->axis, (*p.at)->axis, t->conditions, t->condition, &t->period);
-        any |= t->period.periodic != 0;
-    }
-    if (!any) return;
+    if (!find_terms(m, (*p.at)->where, p.queries->axis, (*p.at)->axis, all)) return;
     /* queries are told apart, and their tiles cut shorter, where one loop runs over all of them */
     bool whole = p.queries->parallel && p.queries->from == expr_int(m, 0) &&
                  p.queries->to == expr_leaf(m, EXPR_SIZE, p.queries->axis);

@@ -1,5 +1,5 @@
-/* How many queries (the lanes) and keys a tile holds. The tiles of queries, keys, scores and sums share the
-   second-level cache. */
+/* How many queries (the lanes) and keys a tile holds, and how many queries share what is made of a tile of keys. The
+   tiles of queries, keys, scores and sums share the second-level cache. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -25,12 +25,13 @@ static bool sums_across(const struct graph *g, const struct roles *roles)
     return false;
 }
 
-/* Whether it is known that every query meets so few keys that those of a tile twice as wide, of which each meets only a
-   part, cost more than what it shares: a copy is of two numbers, a product of as many as there are. */
-static bool meets_few(const struct graph *g, const struct roles *roles)
+/* How many keys every query meets, where that is known to be so few that those of a tile twice as wide, of which each
+   query meets only a part, cost more than what it shares: a copy is of two numbers, a product of as many as there are.
+   Else 0. */
+static int64_t few_keys(const struct graph *g, const struct roles *roles)
 {
     enum { FEW_KEYS = 2048 };
-    if (roles->lane < 0 || roles->stream < 0) return false;
+    if (roles->lane < 0 || roles->stream < 0) return 0;
     const struct expr *first = expr_leaf(g->module, EXPR_LO, roles->lane),
                       *end = expr_leaf(g->module, EXPR_HI, roles->lane);
     for (int v = 0; v < g->values; v++) {
@@ -43,12 +44,12 @@ static bool meets_few(const struct graph *g, const struct roles *roles)
             const struct range *r = &of_tile.range[k];
             if (!r->from || !r->to ||
                 !known_difference(g->module, r->to, expr_replace(g->module, r->from, first, end), &keys))
-                return false;
+                return 0;
             all += keys;
         }
-        return all < FEW_KEYS;
+        return all < FEW_KEYS ? all : 0;
     }
-    return false;
+    return 0;
 }
 
 /* Whether queries meet keys as they are stored. */
@@ -78,6 +79,41 @@ static int64_t drawn_block(struct module *m, const struct expr *e)
     return block;
 }
 
+/* Whether the program computes rows of the result, of any number of queries, from all pairs, or what is saved of them.
+ */
+static bool makes_rows(const struct compilation *c)
+{
+    return !c->linear && !c->few &&
+           (c->program == PROGRAM_FORWARD || c->program == PROGRAM_SAVING || c->program == PROGRAM_SAVED ||
+            c->program == PROGRAM_MEET);
+}
+
+/* Whether tiles of queries could go through the keys together: these are the same ones for all, but for where a mask
+   ends. */
+static bool meet_same_keys(const struct graph *g, const struct roles *roles)
+{
+    for (int v = 0; v < g->values; v++) {
+        const struct expr *region = g->value[v].where;
+        if (region && (expr_has(region, EXPR_DRAWN) || expr_reads_ids(region) ||
+                       region_repeats(g->module, region, roles->lane, roles->stream)))
+            return false;
+    }
+    return true;
+}
+
+/* Short tiles, two vectors of queries: few of their pairs are left out by a mask, and all of the scores are in the L1
+   cache. */
+static void choose_short_tiles(struct compilation *c, int64_t keys, bool shared, int64_t *tile_q, int64_t *tile_k)
+{
+    enum { SHORTEST = 16, SHARED = 256, SHORT_WINDOW = 512 };
+    const int64_t element = dtype_bytes(dtype_of_sums(c->spec->dtype)), vectors = 2 * c->target->vector_bytes / element,
+                  bytes = (c->spec->head_dim + 2 * c->spec->value_dim) * element;
+    *tile_q = vectors > SHORTEST ? vectors : SHORTEST;
+    *tile_k = keys && keys <= SHORT_WINDOW ? 48 : 96;
+    /* queries, sums and the compensations of these are in half of the cache for all that share */
+    for (c->block_q = shared ? SHARED : 0; c->block_q * bytes > c->target->l2_bytes / 2;) c->block_q /= 2;
+}
+
 void pass_tile(struct compilation *c)
 {
     struct roles roles;
@@ -85,7 +121,7 @@ void pass_tile(struct compilation *c)
     /* more queries share what is done for every key: what prepares it, or a copy that widens it */
     const bool prepares = prepares_keys(c->graph, &roles), sweeps = sums_across(c->graph, &roles),
                widens = dtype_bytes(c->graph->module->dtype) == 2 && !multiplies_bf16(c),
-               few = meets_few(c->graph, &roles),
+               few = few_keys(c->graph, &roles) > 0,
                in_cache = widens && !prepares && c->target->vector_bytes <= 32; /* a copy is, and worth less queries */
     int64_t tile_q = prepares         ? 256
                      : !widens || few ? 64
@@ -96,7 +132,10 @@ void pass_tile(struct compilation *c)
     while (tile_q > 64 && (3 * c->spec->head_dim + c->spec->value_dim) * tile_q * element > c->target->l2_bytes / 2)
         tile_q = tile_q == 96 ? 64 : tile_q / 2;
     /* the more, the less often sums leave their registers; but tiles that wait for one another wait for less */
-    int64_t tile_k = in_cache ? (sweeps || few ? 96 : 120) : tile_q > 64 || sweeps ? 144 : 288;
+    int64_t tile_k = in_cache ? (sweeps || few ? 96 : 120) : tile_q > 64 || (sweeps && !multiplies_bf16(c)) ? 144 : 288;
+    const bool shared = prepares || widens;
+    if (makes_rows(c) && (shared || (few && !multiplies_bf16(c))) && meet_same_keys(c->graph, &roles))
+        choose_short_tiles(c, few_keys(c->graph, &roles), shared, &tile_q, &tile_k);
     for (int a = 0; a < c->graph->module->axes;
          a++) { /* a chunk's own keys are few, and fewer of them lie after a short tile's queries */
         const struct axis *axis = &c->graph->module->axis[a];

@@ -54,6 +54,21 @@ const char *compilation_products(const struct compilation *c)
                                            : "";
 }
 
+int64_t queries_together(const struct compilation *c)
+{
+    for (const struct stmt *s = c->loops ? c->loops->body : NULL; s; s = s->body)
+        if (s->block) return s->step;
+    return c->tile_q;
+}
+
+const char *compilation_tiles(struct arena *arena, const struct compilation *c)
+{
+    const int64_t together = queries_together(c);
+    return arena_printf(
+        arena, "%lld queries and %lld keys%s", (long long)c->tile_q, (long long)c->tile_k,
+        together == c->tile_q ? "" : arena_printf(arena, ", in blocks of %lld queries", (long long)together));
+}
+
 const char *compilation_form(const struct compilation *c)
 {
     return c->linear ? "linear" : c->few ? "few" : "quadratic";

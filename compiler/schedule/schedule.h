@@ -35,6 +35,7 @@ struct compilation {
     struct graph *graph;
     struct loops *loops;       /* from the lower pass on */
     int64_t tile_q, tile_k;    /* queries and keys of a tile */
+    int64_t block_q;           /* queries whose tiles share what is made of a tile of keys (pass/share.c); 0: none do */
     int64_t part;              /* features of a part */
     bool open_chunk, parts;    /* the chunk's length is free; features come in parts */
     unsigned features_used;    /* of the target's, by the passes so far */
@@ -63,6 +64,10 @@ struct compilation {
 const char *compilation_form(const struct compilation *c);
 const char *compilation_products(const struct compilation *c); /* " on matrix units", " with products of bf16", or "" */
 bool queries_are_few(const struct problem_size *size);
+/* How many queries meet a key that is read once: those of a tile, or of a block of tiles. */
+int64_t queries_together(const struct compilation *c);
+/* "16 queries and 96 keys, in blocks of 256 queries" */
+const char *compilation_tiles(struct arena *arena, const struct compilation *c);
 
 /* The value of a knob of the compilation's schedule, or `otherwise`. */
 int64_t schedule_knob(const struct compilation *c, const char *name, int64_t otherwise);

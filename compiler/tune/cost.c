@@ -38,7 +38,7 @@ double schedule_cycles(const struct unit *p, const struct target *t, const struc
     double D = (double)p->spec->head_dim, E = (double)p->spec->value_dim, bytes = 0, q = INFINITY;
     for (int k = 0; k < program.parts; k++) {
         bytes = fmax(bytes, (double)loops_bytes(program.part[k]->loops));
-        q = fmin(q, (double)program.part[k]->tile_q);
+        q = fmin(q, (double)queries_together(program.part[k]));
     }
     /* sums come and go once for every tile of keys, keys once for every tile of queries */
     double moved = (counts.tiles * 2 * E + counts.visited * (D + E) / q) * MOVE;

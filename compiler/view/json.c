@@ -103,11 +103,12 @@ static json_t *kernels(const struct unit *p)
     for (int k = 0; k < p->compilations; k++) {
         const struct compilation *c = p->compilation[k];
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:i, s:i, s:i, s:I}", "target", c->target->name,
+            list, json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:I, s:i, s:i, s:i, s:I}", "target", c->target->name,
                             "form", compilation_form(c), "multiplies_bf16", (int)loops_paired(c->loops), "vector_bytes",
                             c->target->vector_bytes, "registers", c->target->registers, "tile_q", (json_int_t)c->tile_q,
-                            "tile_k", (json_int_t)c->tile_k, "rows", c->rows, "vectors", c->vectors, "unroll",
-                            c->unroll, "workspace_bytes_a_thread", (json_int_t)loops_bytes(c->loops)));
+                            "tile_k", (json_int_t)c->tile_k, "queries_together", (json_int_t)queries_together(c),
+                            "rows", c->rows, "vectors", c->vectors, "unroll", c->unroll, "workspace_bytes_a_thread",
+                            (json_int_t)loops_bytes(c->loops)));
     }
     return list;
 }

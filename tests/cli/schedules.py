@@ -53,7 +53,7 @@ def schedules_by_length(place):
                 ' .n_q = n, .n_k = n, .threads = 3};\n        printf("%zu\\n", sketch_workspace(&p));\n    }\n'
                 '    return 0;\n}\n')
     place.write('large.yaml', SKETCH.replace('sketch: 4', 'sketch: 32')
-                + 'schedule: [{crossover: 2147483647, tile_q: 16}, {from: 30, crossover: 2147483647}, '
+                + 'schedule: [{crossover: 2147483647, tile_q: 16}, {from: 30, crossover: 2147483647, tile_q: 128}, '
                 '{from: 60, crossover: 2147483647, tile_q: 16}]\n')
     place.attnc('large.yaml', '--target', 'generic', '--standalone')
     done = execute(['sh', '-c', 'cc -O0 main.c sketch.c -lm -o main && ./main'], cwd=place.folder)

@@ -1,7 +1,7 @@
 /* Runs passes on a program given as text and prints what comes out. usage: passtest FILE
    The comments that the file begins with say which: `# pass: simplify stabilise`, and where a pass needs it `# tile: 16
-   12` (queries, keys), `# block: 16`,
-   `# target: generic`, `# form: quadratic` or `few`. What is stored in bf16 is for the target that multiplies it; with
+   12 48` (queries, keys, queries that share keys; the last may be left out), `# block: 16`, `# target: generic`,
+   `# form: quadratic` or `few`. What is stored in bf16 is for the target that multiplies it; with
    `# units: matrix` for the one that has matrix units; `# program: gradients`: of a graph that has them already.
    Whatever the passes do, the interpreter must give the same value before and after, and what is printed must read
    back. With `differentiate` among them the values after are the gradients of the value before, which central
@@ -271,10 +271,12 @@ static int run_file(struct arena *arena, const char *file)
     const struct schedule on_units = {.knobs = 1, .knob = &(struct knob){.name = "units", .value = 1}};
     if (units && strstr(units, "linear")) c.schedule = &on_units;
     if (!names || !c.target) return failed(file, names ? "no such target" : "no line '# pass: NAME…'");
-    long long tile_q = 16, tile_k = 12;
-    if (tile && sscanf(tile, "%lld %lld", &tile_q, &tile_k) != 2) return failed(file, "'# tile:' takes two numbers");
+    long long tile_q = 16, tile_k = 12, block_q = 0;
+    if (tile && sscanf(tile, "%lld %lld %lld", &tile_q, &tile_k, &block_q) < 2)
+        return failed(file, "'# tile:' takes two or three numbers");
     c.tile_q = tile_q;
     c.tile_k = tile_k;
+    c.block_q = block_q;
     if (before.graph) c.graph = graph_copy(before.graph);
     if (before.loops) c.loops = loops_copy(before.loops);
     struct program after = {c.graph, c.loops};

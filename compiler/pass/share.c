@@ -1,7 +1,7 @@
-/* The order of the loops around products on matrix units. A tile of queries is as small as what it computes of a tile
-   of keys stays in the L1 cache; packing what they share, the values of a tile of keys, takes as long as many queries.
-   So a block of tiles of queries goes through the keys together: of what is packed for it the tiles take their part one
-   after the other, and what a tile keeps from one tile of keys to the next is held for each. */
+/* Tiles of queries that share what is made of keys alone. A tile of queries is so small that what it computes of a tile
+   of keys stays in the L1 cache; what is made of these keys before (prepared ones, 16-bit numbers widened or packed)
+   takes as long as several queries. So a block of tiles of queries goes through the keys together: the tiles meet one
+   after the other what was made once, and what a tile keeps from one tile of keys to the next is held for each. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -102,10 +102,15 @@ static bool uses_axis(const struct array *a, int axis, bool last)
     return false;
 }
 
-static bool multiplies(const struct loops *l, const struct stmt *s)
+/* Whether a loop over keys makes something of these alone, or has them multiplied on matrix units, which take them in
+   faster than they come from beyond the L1 cache. */
+static bool shares(const struct blocks *x, const struct stmt *s, bool keys)
 {
     for (; s; s = s->next)
-        if ((s->op == LOOPS_DOT && l->array[s->operand[1].of].matrix) || multiplies(l, s->body)) return true;
+        if (s->op == LOOPS_FOR) {
+            if (shares(x, s->body, keys || axis_is_sequence(&x->l->module->axis[s->axis]))) return true;
+        } else if ((keys && !runs_over(x, s)) || (s->op == LOOPS_DOT && x->l->array[s->operand[1].of].matrix))
+            return true;
     return false;
 }
 
@@ -121,11 +126,11 @@ static bool has_keys(const struct loops *l, const struct stmt *s)
     return keys;
 }
 
-static void make_block(struct loops *l, struct stmt *s)
+static void make_block(struct loops *l, struct stmt *s, int64_t queries)
 {
-    const int64_t tiles = MATRIX_BLOCK / s->step;
+    const int64_t tiles = queries / s->step;
     struct blocks x = {.l = l, .axis = s->axis, .step = s->step};
-    if (s->period || s->ordered || tiles < 2 || !multiplies(l, s->body) || !has_keys(l, s->body)) return;
+    if (s->period || s->ordered || tiles < 2 || !shares(&x, s->body, false) || !has_keys(l, s->body)) return;
     for (int a = 0; a < l->arrays; a++) /* what has queries elsewhere than in the lanes is of all of them */
         if (l->array[a].kind == ARRAY_TILE && uses_axis(&l->array[a], s->axis, false)) return;
     s->body = tile_by_tile(&x, s->body, NULL);
@@ -136,18 +141,19 @@ static void make_block(struct loops *l, struct stmt *s)
             l->array[a].held = tiles;
 }
 
-static void walk(struct loops *l, struct stmt *s)
+static void walk(struct loops *l, struct stmt *s, int64_t queries)
 {
     for (; s; s = s->next) {
         if (s->op != LOOPS_FOR) continue;
         if (s->parallel && axis_is_sequence(&l->module->axis[s->axis]))
-            make_block(l, s);
+            make_block(l, s, queries);
         else
-            walk(l, s->body);
+            walk(l, s->body, queries);
     }
 }
 
-void pass_matrix_tiles(struct compilation *c)
+void pass_share(struct compilation *c)
 {
-    if (!c->linear && loops_on_matrix_units(c->loops)) walk(c->loops, c->loops->body);
+    const int64_t queries = c->linear ? 0 : loops_on_matrix_units(c->loops) ? MATRIX_BLOCK : c->block_q;
+    if (queries) walk(c->loops, c->loops->body, queries);
 }
