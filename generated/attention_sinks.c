@@ -1565,17 +1565,20 @@ TARGET_v3 static void attention_sinks_rows_v3(const struct call *call, int64_t t
             }
             /* row_max max= score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_max_in[2];
+                vec_v3 row_max_in[2][2];
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_max_in[u] = load_v3(row_max + i);
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[u][j_chain] = splat_v3(-INFINITY);
                 }
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        row_max_in[u] = max_v3(row_max_in[u], load_v3(score + j * 64 + i));
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            row_max_in[u][j_chain] = max_v3(row_max_in[u][j_chain], load_v3(score + j * 64 + i));
+                        }
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(row_max + i, row_max_in[u]);
+                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[u][0], row_max_in[u][1])));
                 }
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
@@ -2479,17 +2482,20 @@ static void attention_sinks_rows_any(const struct call *call, int64_t task, unsi
             }
             /* row_max max= score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_max_in[2];
+                vec_any row_max_in[2][2];
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_max_in[u] = load_any(row_max + i);
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[u][j_chain] = splat_any(-INFINITY);
                 }
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        row_max_in[u] = max_any(row_max_in[u], load_any(score + j * 64 + i));
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            row_max_in[u][j_chain] = max_any(row_max_in[u][j_chain], load_any(score + j * 64 + i));
+                        }
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(row_max + i, row_max_in[u]);
+                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[u][0], row_max_in[u][1])));
                 }
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;

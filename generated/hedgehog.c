@@ -454,17 +454,20 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         }
         /* query_2 max= query */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            vec_v4 query_2_in[2];
+            vec_v4 query_2_in[2][2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                query_2_in[u] = load_v4(query_2 + i);
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) query_2_in[u][c_chain] = splat_v4(-INFINITY);
             }
-            for (int64_t c = 0; c < 64; c++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    query_2_in[u] = max_v4(query_2_in[u], load_v4(query + c * 32 + i));
+            for (int64_t c_first = 0; c_first < 64; c_first += 2) {
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
+                    const int64_t c = min(c_first + c_chain, 64 - 1);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        query_2_in[u][c_chain] = max_v4(query_2_in[u][c_chain], load_v4(query + c * 32 + i));
+                    }
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                store_v4(query_2 + i, query_2_in[u]);
+                store_v4(query_2 + i, max_v4(load_v4(query_2 + i), max_v4(query_2_in[u][0], query_2_in[u][1])));
             }
         }
         /* query_4 = 0.0f */
@@ -771,17 +774,20 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
         }
         /* key_2 max= key */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-            vec_v4 key_2_in[2];
+            vec_v4 key_2_in[2][2];
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
-                key_2_in[u] = load_v4(key_2 + j);
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_2_in[u][c_chain] = splat_v4(-INFINITY);
             }
-            for (int64_t c = 0; c < 64; c++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
-                    key_2_in[u] = max_v4(key_2_in[u], load_v4(key + c * 32 + j));
+            for (int64_t c_first = 0; c_first < 64; c_first += 2) {
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
+                    const int64_t c = min(c_first + c_chain, 64 - 1);
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
+                        key_2_in[u][c_chain] = max_v4(key_2_in[u][c_chain], load_v4(key + c * 32 + j));
+                    }
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
-                store_v4(key_2 + j, key_2_in[u]);
+                store_v4(key_2 + j, max_v4(load_v4(key_2 + j), max_v4(key_2_in[u][0], key_2_in[u][1])));
             }
         }
         /* key_4 = 0.0f */
@@ -963,17 +969,20 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
             }
             /* query_2 max= query */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 query_2_in[2];
+                vec_v4 query_2_in[2][2];
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    query_2_in[u] = load_v4(query_2 + i);
+                    UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) query_2_in[u][c_chain] = splat_v4(-INFINITY);
                 }
-                for (int64_t c = 0; c < 64; c++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                        query_2_in[u] = max_v4(query_2_in[u], load_v4(query + c * 32 + i));
+                for (int64_t c_first = 0; c_first < 64; c_first += 2) {
+                    UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
+                        const int64_t c = min(c_first + c_chain, 64 - 1);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                            query_2_in[u][c_chain] = max_v4(query_2_in[u][c_chain], load_v4(query + c * 32 + i));
+                        }
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    store_v4(query_2 + i, query_2_in[u]);
+                    store_v4(query_2 + i, max_v4(load_v4(query_2 + i), max_v4(query_2_in[u][0], query_2_in[u][1])));
                 }
             }
             /* query_4 = 0.0f */
@@ -1089,17 +1098,21 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 }
                 /* key_13 max= key_12 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                    vec_v4 key_13_in[2];
+                    vec_v4 key_13_in[2][2];
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
-                        key_13_in[u] = load_v4(key_13 + j);
+                        UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_13_in[u][c_chain] =
+                            splat_v4(-INFINITY);
                     }
-                    for (int64_t c = 0; c < 64; c++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
-                            key_13_in[u] = max_v4(key_13_in[u], load_v4(key_12 + c * 32 + j));
+                    for (int64_t c_first = 0; c_first < 64; c_first += 2) {
+                        UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
+                            const int64_t c = min(c_first + c_chain, 64 - 1);
+                            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
+                                key_13_in[u][c_chain] = max_v4(key_13_in[u][c_chain], load_v4(key_12 + c * 32 + j));
+                            }
                         }
                     }
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
-                        store_v4(key_13 + j, key_13_in[u]);
+                        store_v4(key_13 + j, max_v4(load_v4(key_13 + j), max_v4(key_13_in[u][0], key_13_in[u][1])));
                     }
                 }
                 /* key_15 = 0.0f */
@@ -1595,17 +1608,20 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         }
         /* query_2 max= query */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 query_2_in[2];
+            vec_v3 query_2_in[2][2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_2_in[u] = load_v3(query_2 + i);
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) query_2_in[u][c_chain] = splat_v3(-INFINITY);
             }
-            for (int64_t c = 0; c < 64; c++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    query_2_in[u] = max_v3(query_2_in[u], load_v3(query + c * 16 + i));
+            for (int64_t c_first = 0; c_first < 64; c_first += 2) {
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
+                    const int64_t c = min(c_first + c_chain, 64 - 1);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        query_2_in[u][c_chain] = max_v3(query_2_in[u][c_chain], load_v3(query + c * 16 + i));
+                    }
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_2 + i, query_2_in[u]);
+                store_v3(query_2 + i, max_v3(load_v3(query_2 + i), max_v3(query_2_in[u][0], query_2_in[u][1])));
             }
         }
         /* query_4 = 0.0f */
@@ -1692,17 +1708,20 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         }
         /* key_2 max= key */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_2_in[2];
+            vec_v3 key_2_in[2][2];
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                key_2_in[u] = load_v3(key_2 + j);
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_2_in[u][c_chain] = splat_v3(-INFINITY);
             }
-            for (int64_t c = 0; c < 64; c++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_2_in[u] = max_v3(key_2_in[u], load_v3(key + c * 96 + j));
+            for (int64_t c_first = 0; c_first < 64; c_first += 2) {
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
+                    const int64_t c = min(c_first + c_chain, 64 - 1);
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        key_2_in[u][c_chain] = max_v3(key_2_in[u][c_chain], load_v3(key + c * 96 + j));
+                    }
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key_2 + j, key_2_in[u]);
+                store_v3(key_2 + j, max_v3(load_v3(key_2 + j), max_v3(key_2_in[u][0], key_2_in[u][1])));
             }
         }
         /* key_4 = 0.0f */
@@ -1912,17 +1931,20 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
         }
         /* key_2 max= key */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_2_in[2];
+            vec_v3 key_2_in[2][2];
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                key_2_in[u] = load_v3(key_2 + j);
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_2_in[u][c_chain] = splat_v3(-INFINITY);
             }
-            for (int64_t c = 0; c < 64; c++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_2_in[u] = max_v3(key_2_in[u], load_v3(key + c * 32 + j));
+            for (int64_t c_first = 0; c_first < 64; c_first += 2) {
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
+                    const int64_t c = min(c_first + c_chain, 64 - 1);
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        key_2_in[u][c_chain] = max_v3(key_2_in[u][c_chain], load_v3(key + c * 32 + j));
+                    }
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key_2 + j, key_2_in[u]);
+                store_v3(key_2 + j, max_v3(load_v3(key_2 + j), max_v3(key_2_in[u][0], key_2_in[u][1])));
             }
         }
         /* key_4 = 0.0f */
@@ -2104,17 +2126,20 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
             }
             /* query_2 max= query */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 query_2_in[2];
+                vec_v3 query_2_in[2][2];
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    query_2_in[u] = load_v3(query_2 + i);
+                    UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) query_2_in[u][c_chain] = splat_v3(-INFINITY);
                 }
-                for (int64_t c = 0; c < 64; c++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        query_2_in[u] = max_v3(query_2_in[u], load_v3(query + c * 32 + i));
+                for (int64_t c_first = 0; c_first < 64; c_first += 2) {
+                    UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
+                        const int64_t c = min(c_first + c_chain, 64 - 1);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                            query_2_in[u][c_chain] = max_v3(query_2_in[u][c_chain], load_v3(query + c * 32 + i));
+                        }
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(query_2 + i, query_2_in[u]);
+                    store_v3(query_2 + i, max_v3(load_v3(query_2 + i), max_v3(query_2_in[u][0], query_2_in[u][1])));
                 }
             }
             /* query_4 = 0.0f */
@@ -2230,17 +2255,21 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 }
                 /* key_13 max= key_12 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    vec_v3 key_13_in[2];
+                    vec_v3 key_13_in[2][2];
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        key_13_in[u] = load_v3(key_13 + j);
+                        UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_13_in[u][c_chain] =
+                            splat_v3(-INFINITY);
                     }
-                    for (int64_t c = 0; c < 64; c++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                            key_13_in[u] = max_v3(key_13_in[u], load_v3(key_12 + c * 32 + j));
+                    for (int64_t c_first = 0; c_first < 64; c_first += 2) {
+                        UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
+                            const int64_t c = min(c_first + c_chain, 64 - 1);
+                            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                                key_13_in[u][c_chain] = max_v3(key_13_in[u][c_chain], load_v3(key_12 + c * 32 + j));
+                            }
                         }
                     }
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        store_v3(key_13 + j, key_13_in[u]);
+                        store_v3(key_13 + j, max_v3(load_v3(key_13 + j), max_v3(key_13_in[u][0], key_13_in[u][1])));
                     }
                 }
                 /* key_15 = 0.0f */
@@ -2726,17 +2755,20 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         }
         /* query_2 max= query */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any query_2_in[2];
+            vec_any query_2_in[2][2];
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_2_in[u] = load_any(query_2 + i);
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) query_2_in[u][c_chain] = splat_any(-INFINITY);
             }
-            for (int64_t c = 0; c < 64; c++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    query_2_in[u] = max_any(query_2_in[u], load_any(query + c * 16 + i));
+            for (int64_t c_first = 0; c_first < 64; c_first += 2) {
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
+                    const int64_t c = min(c_first + c_chain, 64 - 1);
+                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        query_2_in[u][c_chain] = max_any(query_2_in[u][c_chain], load_any(query + c * 16 + i));
+                    }
                 }
             }
             UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_2 + i, query_2_in[u]);
+                store_any(query_2 + i, max_any(load_any(query_2 + i), max_any(query_2_in[u][0], query_2_in[u][1])));
             }
         }
         /* query_4 = 0.0f */
@@ -2823,17 +2855,20 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         }
         /* key_2 max= key */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_2_in[2];
+            vec_any key_2_in[2][2];
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                key_2_in[u] = load_any(key_2 + j);
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_2_in[u][c_chain] = splat_any(-INFINITY);
             }
-            for (int64_t c = 0; c < 64; c++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_2_in[u] = max_any(key_2_in[u], load_any(key + c * 96 + j));
+            for (int64_t c_first = 0; c_first < 64; c_first += 2) {
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
+                    const int64_t c = min(c_first + c_chain, 64 - 1);
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        key_2_in[u][c_chain] = max_any(key_2_in[u][c_chain], load_any(key + c * 96 + j));
+                    }
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key_2 + j, key_2_in[u]);
+                store_any(key_2 + j, max_any(load_any(key_2 + j), max_any(key_2_in[u][0], key_2_in[u][1])));
             }
         }
         /* key_4 = 0.0f */
@@ -3043,17 +3078,20 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
         }
         /* key_2 max= key */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_2_in[2];
+            vec_any key_2_in[2][2];
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                key_2_in[u] = load_any(key_2 + j);
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_2_in[u][c_chain] = splat_any(-INFINITY);
             }
-            for (int64_t c = 0; c < 64; c++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_2_in[u] = max_any(key_2_in[u], load_any(key + c * 32 + j));
+            for (int64_t c_first = 0; c_first < 64; c_first += 2) {
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
+                    const int64_t c = min(c_first + c_chain, 64 - 1);
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        key_2_in[u][c_chain] = max_any(key_2_in[u][c_chain], load_any(key + c * 32 + j));
+                    }
                 }
             }
             UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key_2 + j, key_2_in[u]);
+                store_any(key_2 + j, max_any(load_any(key_2 + j), max_any(key_2_in[u][0], key_2_in[u][1])));
             }
         }
         /* key_4 = 0.0f */
@@ -3235,17 +3273,20 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
             }
             /* query_2 max= query */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any query_2_in[2];
+                vec_any query_2_in[2][2];
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    query_2_in[u] = load_any(query_2 + i);
+                    UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) query_2_in[u][c_chain] = splat_any(-INFINITY);
                 }
-                for (int64_t c = 0; c < 64; c++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        query_2_in[u] = max_any(query_2_in[u], load_any(query + c * 32 + i));
+                for (int64_t c_first = 0; c_first < 64; c_first += 2) {
+                    UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
+                        const int64_t c = min(c_first + c_chain, 64 - 1);
+                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                            query_2_in[u][c_chain] = max_any(query_2_in[u][c_chain], load_any(query + c * 32 + i));
+                        }
                     }
                 }
                 UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(query_2 + i, query_2_in[u]);
+                    store_any(query_2 + i, max_any(load_any(query_2 + i), max_any(query_2_in[u][0], query_2_in[u][1])));
                 }
             }
             /* query_4 = 0.0f */
@@ -3361,17 +3402,21 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 }
                 /* key_13 max= key_12 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    vec_any key_13_in[2];
+                    vec_any key_13_in[2][2];
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        key_13_in[u] = load_any(key_13 + j);
+                        UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_13_in[u][c_chain] =
+                            splat_any(-INFINITY);
                     }
-                    for (int64_t c = 0; c < 64; c++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                            key_13_in[u] = max_any(key_13_in[u], load_any(key_12 + c * 32 + j));
+                    for (int64_t c_first = 0; c_first < 64; c_first += 2) {
+                        UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
+                            const int64_t c = min(c_first + c_chain, 64 - 1);
+                            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                                key_13_in[u][c_chain] = max_any(key_13_in[u][c_chain], load_any(key_12 + c * 32 + j));
+                            }
                         }
                     }
                     UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        store_any(key_13 + j, key_13_in[u]);
+                        store_any(key_13 + j, max_any(load_any(key_13 + j), max_any(key_13_in[u][0], key_13_in[u][1])));
                     }
                 }
                 /* key_15 = 0.0f */

@@ -724,11 +724,16 @@ TARGET_v4 APART void linformer_few_queries_v4(const struct call *call, int64_t t
         for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
     /* query_3 max= query_2_turned */
     for (int64_t r = r0; r < r1; r += 16) {
-        vec_v4 query_3_in = load_v4(query_3 + r);
-        for (int64_t s = 0; s < 256; s++) {
-            query_3_in = max_v4(query_3_in, load_v4(query_2_turned + s * 64 + r));
+        vec_v4 query_3_in[4];
+        UNROLL for (int s_chain = 0; s_chain < 4; s_chain++) query_3_in[s_chain] = splat_v4(-INFINITY);
+        for (int64_t s_first = 0; s_first < 256; s_first += 4) {
+            UNROLL for (int s_chain = 0; s_chain < 4; s_chain++) {
+                const int64_t s = min(s_first + s_chain, 256 - 1);
+                query_3_in[s_chain] = max_v4(query_3_in[s_chain], load_v4(query_2_turned + s * 64 + r));
+            }
         }
-        store_v4(query_3 + r, query_3_in);
+        store_v4(query_3 + r, max_v4(load_v4(query_3 + r), max_v4(max_v4(max_v4(query_3_in[0], query_3_in[1]),
+            query_3_in[2]), query_3_in[3])));
     }
     /* query_2 = exp2(query_2 - query_3) */
     for (int64_t r = r0; r < r1; r++) {
@@ -1182,17 +1187,20 @@ TARGET_v3 APART void linformer_queries_v3(const struct call *call, int64_t task,
     }
     /* query_3 max= query_2 */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_3_in[2];
+        vec_v3 query_3_in[2][2];
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            query_3_in[u] = load_v3(query_3 + i);
+            UNROLL for (int s_chain = 0; s_chain < 2; s_chain++) query_3_in[u][s_chain] = splat_v3(-INFINITY);
         }
-        for (int64_t s = 0; s < 256; s++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_3_in[u] = max_v3(query_3_in[u], load_v3(query_2 + s * 64 + i));
+        for (int64_t s_first = 0; s_first < 256; s_first += 2) {
+            UNROLL for (int s_chain = 0; s_chain < 2; s_chain++) {
+                const int64_t s = min(s_first + s_chain, 256 - 1);
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    query_3_in[u][s_chain] = max_v3(query_3_in[u][s_chain], load_v3(query_2 + s * 64 + i));
+                }
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query_3 + i, query_3_in[u]);
+            store_v3(query_3 + i, max_v3(load_v3(query_3 + i), max_v3(query_3_in[u][0], query_3_in[u][1])));
         }
     }
     /* query_5 = 0.0f */
@@ -1413,11 +1421,16 @@ TARGET_v3 APART void linformer_few_queries_v3(const struct call *call, int64_t t
         for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
     /* query_3 max= query_2_turned */
     for (int64_t r = r0; r < r1; r += 8) {
-        vec_v3 query_3_in = load_v3(query_3 + r);
-        for (int64_t s = 0; s < 256; s++) {
-            query_3_in = max_v3(query_3_in, load_v3(query_2_turned + s * 64 + r));
+        vec_v3 query_3_in[4];
+        UNROLL for (int s_chain = 0; s_chain < 4; s_chain++) query_3_in[s_chain] = splat_v3(-INFINITY);
+        for (int64_t s_first = 0; s_first < 256; s_first += 4) {
+            UNROLL for (int s_chain = 0; s_chain < 4; s_chain++) {
+                const int64_t s = min(s_first + s_chain, 256 - 1);
+                query_3_in[s_chain] = max_v3(query_3_in[s_chain], load_v3(query_2_turned + s * 64 + r));
+            }
         }
-        store_v3(query_3 + r, query_3_in);
+        store_v3(query_3 + r, max_v3(load_v3(query_3 + r), max_v3(max_v3(max_v3(query_3_in[0], query_3_in[1]),
+            query_3_in[2]), query_3_in[3])));
     }
     /* query_2 = exp2(query_2 - query_3) */
     for (int64_t r = r0; r < r1; r++) {
@@ -1862,17 +1875,20 @@ APART void linformer_queries_any(const struct call *call, int64_t task, const st
     }
     /* query_3 max= query_2 */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_3_in[2];
+        vec_any query_3_in[2][2];
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            query_3_in[u] = load_any(query_3 + i);
+            UNROLL for (int s_chain = 0; s_chain < 2; s_chain++) query_3_in[u][s_chain] = splat_any(-INFINITY);
         }
-        for (int64_t s = 0; s < 256; s++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_3_in[u] = max_any(query_3_in[u], load_any(query_2 + s * 64 + i));
+        for (int64_t s_first = 0; s_first < 256; s_first += 2) {
+            UNROLL for (int s_chain = 0; s_chain < 2; s_chain++) {
+                const int64_t s = min(s_first + s_chain, 256 - 1);
+                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    query_3_in[u][s_chain] = max_any(query_3_in[u][s_chain], load_any(query_2 + s * 64 + i));
+                }
             }
         }
         UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query_3 + i, query_3_in[u]);
+            store_any(query_3 + i, max_any(load_any(query_3 + i), max_any(query_3_in[u][0], query_3_in[u][1])));
         }
     }
     /* query_5 = 0.0f */
@@ -2091,11 +2107,16 @@ APART void linformer_few_queries_any(const struct call *call, int64_t task, cons
         for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
     /* query_3 max= query_2_turned */
     for (int64_t r = r0; r < r1; r += 4) {
-        vec_any query_3_in = load_any(query_3 + r);
-        for (int64_t s = 0; s < 256; s++) {
-            query_3_in = max_any(query_3_in, load_any(query_2_turned + s * 64 + r));
+        vec_any query_3_in[4];
+        UNROLL for (int s_chain = 0; s_chain < 4; s_chain++) query_3_in[s_chain] = splat_any(-INFINITY);
+        for (int64_t s_first = 0; s_first < 256; s_first += 4) {
+            UNROLL for (int s_chain = 0; s_chain < 4; s_chain++) {
+                const int64_t s = min(s_first + s_chain, 256 - 1);
+                query_3_in[s_chain] = max_any(query_3_in[s_chain], load_any(query_2_turned + s * 64 + r));
+            }
         }
-        store_any(query_3 + r, query_3_in);
+        store_any(query_3 + r, max_any(load_any(query_3 + r), max_any(max_any(max_any(query_3_in[0], query_3_in[1]),
+            query_3_in[2]), query_3_in[3])));
     }
     /* query_2 = exp2(query_2 - query_3) */
     for (int64_t r = r0; r < r1; r++) {

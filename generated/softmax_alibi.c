@@ -644,13 +644,18 @@ TARGET_v4 static void softmax_alibi_rows_v4(const struct call *call, int64_t tas
         const int64_t t_5 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             const vec_v4 t_6 = __builtin_convertvector(((i0 + i + lane_v4) + t_5) - j0, vec_v4);
-            vec_v4 row_max_in = load_v4(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 t_4_times = abs_v4(t_6 - (float)j);
-                row_max_in = max_v4(row_max_in, (load_v4(score + j * 64 + i) - (t_4_high * t_4_times)) - (t_4_rest *
-                    t_4_times));
+            vec_v4 row_max_in[4];
+            UNROLL for (int j_chain = 0; j_chain < 4; j_chain++) row_max_in[j_chain] = splat_v4(-INFINITY);
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 4) {
+                UNROLL for (int j_chain = 0; j_chain < 4; j_chain++) {
+                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                    const vec_v4 t_4_times = abs_v4(t_6 - (float)j);
+                    row_max_in[j_chain] = max_v4(row_max_in[j_chain], (load_v4(score + j * 64 + i) - (t_4_high *
+                        t_4_times)) - (t_4_rest * t_4_times));
+                }
             }
-            store_v4(row_max + i, row_max_in);
+            store_v4(row_max + i, max_v4(load_v4(row_max + i), max_v4(max_v4(max_v4(row_max_in[0], row_max_in[1]),
+                row_max_in[2]), row_max_in[3])));
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
@@ -1571,13 +1576,18 @@ TARGET_v3 static void softmax_alibi_rows_v3(const struct call *call, int64_t tas
         const int64_t t_5 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             const vec_v3 t_6 = __builtin_convertvector(((i0 + i + lane_v3) + t_5) - j0, vec_v3);
-            vec_v3 row_max_in = load_v3(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 t_4_times = abs_v3(t_6 - (float)j);
-                row_max_in = max_v3(row_max_in, (load_v3(score + j * 64 + i) - (t_4_high * t_4_times)) - (t_4_rest *
-                    t_4_times));
+            vec_v3 row_max_in[4];
+            UNROLL for (int j_chain = 0; j_chain < 4; j_chain++) row_max_in[j_chain] = splat_v3(-INFINITY);
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 4) {
+                UNROLL for (int j_chain = 0; j_chain < 4; j_chain++) {
+                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                    const vec_v3 t_4_times = abs_v3(t_6 - (float)j);
+                    row_max_in[j_chain] = max_v3(row_max_in[j_chain], (load_v3(score + j * 64 + i) - (t_4_high *
+                        t_4_times)) - (t_4_rest * t_4_times));
+                }
             }
-            store_v3(row_max + i, row_max_in);
+            store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(max_v3(max_v3(row_max_in[0], row_max_in[1]),
+                row_max_in[2]), row_max_in[3])));
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
@@ -2482,13 +2492,18 @@ static void softmax_alibi_rows_any(const struct call *call, int64_t task, unsign
         const int64_t t_5 = n_k - n_q;
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             const vec_any t_6 = __builtin_convertvector(((i0 + i + lane_any) + t_5) - j0, vec_any);
-            vec_any row_max_in = load_any(row_max + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any t_4_times = abs_any(t_6 - (float)j);
-                row_max_in = max_any(row_max_in, (load_any(score + j * 64 + i) - (t_4_high * t_4_times)) - (t_4_rest *
-                    t_4_times));
+            vec_any row_max_in[4];
+            UNROLL for (int j_chain = 0; j_chain < 4; j_chain++) row_max_in[j_chain] = splat_any(-INFINITY);
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 4) {
+                UNROLL for (int j_chain = 0; j_chain < 4; j_chain++) {
+                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                    const vec_any t_4_times = abs_any(t_6 - (float)j);
+                    row_max_in[j_chain] = max_any(row_max_in[j_chain], (load_any(score + j * 64 + i) - (t_4_high *
+                        t_4_times)) - (t_4_rest * t_4_times));
+                }
             }
-            store_any(row_max + i, row_max_in);
+            store_any(row_max + i, max_any(load_any(row_max + i), max_any(max_any(max_any(row_max_in[0], row_max_in[1]),
+                row_max_in[2]), row_max_in[3])));
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */

@@ -224,9 +224,56 @@ struct map {
     enum level innermost;
     int outer;   /* loops besides the lanes around the sums that stay in registers, or -1 */
     int vectors; /* of lanes that a row meets at a time */
+    int chains;  /* of rows: the maxima that each of these vectors has, of rows that lie so far apart */
     struct text before, after,
         registers; /* where those sums begin and where they are stored; of several vectors, their declarations */
 };
+
+/* How many maxima of rows a vector has where it alone would wait for each to be ready before the next: four rows are
+   under way at a time. */
+static int chains_of(const struct map *map)
+{
+    enum { UNDER_WAY = 4 };
+    const struct stmt *s = map->n.s;
+    const bool alone = s->assigns == 1 && s->assign[0].fold == FOLD_MAX && s->rank == 2 && map->outer == 0;
+    return alone && map->vectors < UNDER_WAY ? UNDER_WAY / map->vectors : 1;
+}
+
+/* A positive factor, by which rounded products grow as what they are of, meets the maximum once. */
+static const struct expr *without_factor(const struct expr *e, double *factor)
+{
+    const bool scaled = e->op == EXPR_MUL && e->arg[1]->op == EXPR_REAL && e->arg[1]->real > 0;
+    *factor = scaled ? e->arg[1]->real : 1;
+    return scaled ? e->arg[0] : e;
+}
+
+static const char *chain_number(const struct map *map)
+{
+    return scalar_format(&map->n, "%s_chain", map->n.x->m->axis[map->n.s->axes[0]].name);
+}
+
+/* A maximum over rows in several registers for a vector, of which each has one row of a group. */
+static void keep_chains(struct map *map, const struct assign *a, const char *name, const char *address,
+                        const char *value)
+{
+    struct nest *n = &map->n;
+    struct emitter *x = n->x;
+    const bool several = map->vectors > 1;
+    const int depth = n->depth[LEVEL_LANE] + (several ? 4 : 0);
+    const char *chain = scalar_format(n, "%s_in%s", name, several ? "[u]" : ""), *number = chain_number(map);
+    double factor;
+    without_factor(a->expr, &factor);
+    text_add(&map->registers, "%s_in%s[%d]", name, several ? scalar_format(n, "[%d]", map->vectors) : "", map->chains);
+    text_add(&map->before, "%*sUNROLL for (int %s = 0; %s < %d; %s++) %s[%s] = splat_%s(-INFINITY);\n", depth, "",
+             number, number, map->chains, number, chain, number, x->suffix);
+    scalar_line(n, map->innermost,
+                scalar_format(n, "%s[%s] = max_%s(%s[%s], %s);", chain, number, x->suffix, chain, number, value));
+    const char *max = scalar_format(n, "%s[0]", chain);
+    for (int c = 1; c < map->chains; c++) max = scalar_format(n, "max_%s(%s, %s[%d])", x->suffix, max, chain, c);
+    if (factor != 1) max = scalar_format(n, "%s * %s", max, emit_number(x, factor, x->m->dtype != DTYPE_F64));
+    text_add(&map->after, "%*sstore_%s(%s, max_%s(load_%s(%s), %s));\n", depth, "", x->suffix, address, x->suffix,
+             x->suffix, address, max);
+}
 
 /* A sum or maximum over the inner axes, which stays in a register, or in one for every vector. */
 static void keep_in_register(struct map *map, const struct assign *a, const char *name, const char *address,
@@ -314,8 +361,12 @@ static void assign(struct map *map, int k)
     struct emitter *x = n->x;
     const struct assign *a = &n->s->assign[k];
     const char *name = emit_name(x->m->arena, x->l->array[a->to.of].name), *address = emit_address(x, &a->to);
-    const char *value = scalar_as_vector(n, scalar_as_real(n, scalar_term(n, a->expr, map->innermost)));
-    if (kept_outside(n->s, a) >= 0 && kept_outside(n->s, a) == map->outer)
+    double factor;
+    const struct expr *const e = map->chains > 1 ? without_factor(a->expr, &factor) : a->expr;
+    const char *value = scalar_as_vector(n, scalar_as_real(n, scalar_term(n, e, map->innermost)));
+    if (map->chains > 1)
+        keep_chains(map, a, name, address, value);
+    else if (kept_outside(n->s, a) >= 0 && kept_outside(n->s, a) == map->outer)
         keep_in_register(map, a, name, address, value);
     else
         store_each(map, k, name, address, value);
@@ -346,6 +397,18 @@ static const char *loop_over_lanes(const struct map *map)
                          emit_end(x, n->lane), lane, x->lanes * map->vectors);
 }
 
+/* The loops over groups of rows, one for each chain: the last group ends with its last row, several times. */
+static void open_chains(const struct map *map, const char *axis, const char *first, const char *end)
+{
+    struct emitter *x = map->n.x;
+    emit_line(x, "for (int64_t %s_first = %s; %s_first < %s; %s_first += %d) {", axis, first, axis, end, axis,
+              map->chains);
+    x->indent += 4;
+    const char *const number = chain_number(map);
+    emit_line(x, "UNROLL for (int %s = 0; %s < %d; %s++) {", number, number, map->chains, number);
+    emit_line(x, "    const int64_t %s = min(%s_first + %s, %s - 1);", axis, axis, number, end);
+}
+
 /* Puts the levels together: the loop over the lanes, those over the rows, and what stands before and after these. */
 static void print_nest(struct map *map)
 {
@@ -361,12 +424,17 @@ static void print_nest(struct map *map)
     if (!lanes_last) emit_line(x, "%s", lanes);
     append(x, &n->level[LEVEL_LANE]);
     x->indent += 4;
-    if (map->vectors > 1 && map->registers.length) emit_line(x, "vec_%s %s;", x->suffix, map->registers.data);
+    if ((map->vectors > 1 || map->chains > 1) && map->registers.length)
+        emit_line(x, "vec_%s %s;", x->suffix, map->registers.data);
     if (outer <= 0) append_vectors(map, &map->before);
     x->indent -= 4;
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *axis = x->m->axis[s->axes[k]].name;
         if (!lanes_last || k > 0) x->indent += 4;
+        if (map->chains > 1) {
+            open_chains(map, axis, emit_first(x, s->axes[k]), emit_end(x, s->axes[k]));
+            continue;
+        }
         emit_line(x, "for (int64_t %s = %s; %s < %s; %s++)%s", axis, emit_first(x, s->axes[k]), axis,
                   emit_end(x, s->axes[k]), axis, (k + 2 == s->rank || k + 1 == outer || lanes_last) ? " {" : "");
         if (k + 1 == outer) append(x, &map->before);
@@ -378,6 +446,10 @@ static void print_nest(struct map *map)
     x->indent += 4;
     append_vectors(map, &n->level[LEVEL_ROW]);
     x->indent -= 4;
+    if (map->chains > 1) {
+        emit_line(x, "}");
+        x->indent -= 4;
+    }
     for (int k = 0; k + 1 < s->rank && lanes_last; k++, x->indent -= 4) emit_line(x, "}");
     if (rows && !lanes_last) emit_line(x, "}");
     if (!lanes_last) x->indent -= 4 * (s->rank - 1 - (outer > 0 ? outer : 0));
@@ -403,9 +475,10 @@ void emit_map(struct emitter *x, const struct stmt *s)
     }
     for (int k = 0; k < s->assigns && map.outer < 0; k++) map.outer = kept_outside(s, &s->assign[k]);
     map.vectors = vectors_at_a_time(n, map.outer);
+    map.chains = chains_of(&map);
     n->depth[LEVEL_UNIFORM] = x->indent;
     n->depth[LEVEL_LANE] = x->indent + 4;
-    n->depth[LEVEL_ROW] = x->indent + 4 * s->rank + (map.vectors > 1 ? 4 : 0);
+    n->depth[LEVEL_ROW] = x->indent + 4 * s->rank + (map.vectors > 1 ? 4 : 0) + (map.chains > 1 ? 4 : 0);
     for (int k = 0; k < s->assigns; k++) scalar_count_parents(n, s->assign[k].expr);
     for (int k = 0; k < s->assigns; k++) assign(&map, k);
     describe(n);
