@@ -296,17 +296,23 @@ static double seconds_of(const struct call *c, int calls)
     return (attn_seconds() - start) / calls;
 }
 
+/* How many calls make a sample; each kernel has its own number, for one may take thousands of times as long. */
+static int calls_of(const struct call *c)
+{
+    const double once = seconds_of(c, 1);
+    return once < SAMPLE ? (int)ceil(SAMPLE / fmax(once, 1e-6)) : 1;
+}
+
 /* Which goes first changes from sample to sample: so neither always follows the other. */
 static void sample(int pipe, const struct call *by_default, const struct call *candidate, bool same, int samples)
 {
     struct tune_sample first[FEWEST];
     const struct tune_result so_far = {.status = TUNE_MEASURED, .samples = FEWEST, .sample = first};
-    double once = fmin(seconds_of(by_default, 1), seconds_of(candidate, 1));
-    int calls = once < SAMPLE ? (int)ceil(SAMPLE / fmax(once, 1e-6)) : 1;
+    const int default_calls = calls_of(by_default), calls = calls_of(candidate);
     for (int k = 0; k < samples; k++) {
         struct message m = {.what = SAID_SAMPLE};
         if (k % 2 && !same) m.sample.seconds = seconds_of(candidate, calls);
-        m.sample.default_seconds = seconds_of(by_default, calls);
+        m.sample.default_seconds = seconds_of(by_default, default_calls);
         if (k % 2 == 0 && !same) m.sample.seconds = seconds_of(candidate, calls);
         if (same) m.sample.seconds = m.sample.default_seconds;
         tell(pipe, &m);
