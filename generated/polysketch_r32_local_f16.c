@@ -436,7 +436,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && then == 1) {
-            if (64) fetch_v4(16, lanes, b + 64 * b_step, b_step);
+            if (0) fetch_v4(16, lanes, b + 0 * b_step, b_step);
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
@@ -449,7 +449,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         const float *const from = wide;
         const int64_t from_step = lanes;
         dot_early_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
-            factor, compensation, 1 ? 0 : 32);
+            factor, compensation, 1 || (rows < 4 && !1) ? 0 : 32);
     }
 }
 

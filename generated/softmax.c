@@ -294,11 +294,11 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
         columns_v4(whole, last, steps, a, b, b_row, NULL, c, NULL);
         return;
     }
-    /* each asks for its share of the rows of b that are read 32 later; of few the first asks for all,
-       little at a time */
+    /* each asks for its share of the rows of b that are read 32 later; of two or three the first asks for
+       all, little at a time, where the machine does not do so by itself */
     const float *const ahead = b + 32 * b_row;
     int64_t r = 0;
-    if (r < rows && rows < 4) columns_v4(whole, last, steps, a, b, b_row, wide, c, ahead), r = 1;
+    if (r < rows && rows < 4) columns_v4(whole, last, steps, a, b, b_row, wide, c, 0 ? ahead : NULL), r = 1;
     for (; r < rows; r++) {
         const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
         if (rows >= 4) fetch_v4(to - from, steps, ahead + from * b_row, b_row);
@@ -430,7 +430,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         const float *const from = b;
         const int64_t from_step = b_step;
         dot_early_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
-            factor, compensation, 0 ? 0 : 32);
+            factor, compensation, 0 || (rows < 4 && !0) ? 0 : 32);
     }
 }
 

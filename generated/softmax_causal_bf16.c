@@ -464,11 +464,11 @@ TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last
         columns_v4bf16amx(whole, last, steps, a, b, b_row, NULL, c, NULL);
         return;
     }
-    /* each asks for its share of the rows of b that are read 32 later; of few the first asks for all,
-       little at a time */
+    /* each asks for its share of the rows of b that are read 32 later; of two or three the first asks for
+       all, little at a time, where the machine does not do so by itself */
     const uint16_t *const ahead = b + 32 * b_row;
     int64_t r = 0;
-    if (r < rows && rows < 4) columns_v4bf16amx(whole, last, steps, a, b, b_row, wide, c, ahead), r = 1;
+    if (r < rows && rows < 4) columns_v4bf16amx(whole, last, steps, a, b, b_row, wide, c, 1 ? ahead : NULL), r = 1;
     for (; r < rows; r++) {
         const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
         if (rows >= 4) fetch_v4bf16amx(to - from, steps, ahead + from * b_row, b_row);
@@ -477,7 +477,7 @@ TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 16 terms; b comes from
-   memory, and is asked for so many rows early: 64 by one row of a (0: the machine does it), 32 by
+   memory, and is asked for so many rows early: 0 by one row of a (0: the machine does it), 32 by
    more, which share what is widened. */
 TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
@@ -487,7 +487,7 @@ TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, 
     int64_t x = 0;
     float widened[16 * 64];
     for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* a is in registers here */
-        if (64) fetch_v4bf16amx(16, steps, b + 64 * b_row, b_row);
+        if (0) fetch_v4bf16amx(16, steps, b + 0 * b_row, b_row);
         columns_v4bf16amx(1, 0, steps, a, b, b_row, NULL, c + x, NULL);
     }
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
@@ -581,7 +581,7 @@ TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int6
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && then == 1) {
-            if (64) fetch_v4bf16amx(16, lanes, b + 64 * b_step, b_step);
+            if (0) fetch_v4bf16amx(16, lanes, b + 0 * b_step, b_step);
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128) row_v4bf16amx(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 128) row_v4bf16amx((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
@@ -595,7 +595,7 @@ TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int6
         const float *const from = wide;
         const int64_t from_step = lanes;
         dot_early_v4bf16amx(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
-            factor, compensation, 1 ? 0 : 32);
+            factor, compensation, 1 || (rows < 4 && !1) ? 0 : 32);
     }
 }
 
@@ -1659,11 +1659,11 @@ TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int6
         columns_v4bf16(whole, last, steps, a, b, b_row, NULL, c, NULL);
         return;
     }
-    /* each asks for its share of the rows of b that are read 32 later; of few the first asks for all,
-       little at a time */
+    /* each asks for its share of the rows of b that are read 32 later; of two or three the first asks for
+       all, little at a time, where the machine does not do so by itself */
     const uint16_t *const ahead = b + 32 * b_row;
     int64_t r = 0;
-    if (r < rows && rows < 4) columns_v4bf16(whole, last, steps, a, b, b_row, wide, c, ahead), r = 1;
+    if (r < rows && rows < 4) columns_v4bf16(whole, last, steps, a, b, b_row, wide, c, 1 ? ahead : NULL), r = 1;
     for (; r < rows; r++) {
         const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
         if (rows >= 4) fetch_v4bf16(to - from, steps, ahead + from * b_row, b_row);
@@ -1672,7 +1672,7 @@ TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int6
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 16 terms; b comes from
-   memory, and is asked for so many rows early: 64 by one row of a (0: the machine does it), 32 by
+   memory, and is asked for so many rows early: 0 by one row of a (0: the machine does it), 32 by
    more, which share what is widened. */
 TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
@@ -1682,7 +1682,7 @@ TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const 
     int64_t x = 0;
     float widened[16 * 64];
     for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* a is in registers here */
-        if (64) fetch_v4bf16(16, steps, b + 64 * b_row, b_row);
+        if (0) fetch_v4bf16(16, steps, b + 0 * b_row, b_row);
         columns_v4bf16(1, 0, steps, a, b, b_row, NULL, c + x, NULL);
     }
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
@@ -1774,7 +1774,7 @@ TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t la
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && then == 1) {
-            if (64) fetch_v4bf16(16, lanes, b + 64 * b_step, b_step);
+            if (0) fetch_v4bf16(16, lanes, b + 0 * b_step, b_step);
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128) row_v4bf16(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 128) row_v4bf16((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
@@ -1788,7 +1788,7 @@ TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t la
         const float *const from = wide;
         const int64_t from_step = lanes;
         dot_early_v4bf16(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
-            factor, compensation, 1 ? 0 : 32);
+            factor, compensation, 1 || (rows < 4 && !1) ? 0 : 32);
     }
 }
 
@@ -2723,11 +2723,11 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
         columns_v4(whole, last, steps, a, b, b_row, NULL, c, NULL);
         return;
     }
-    /* each asks for its share of the rows of b that are read 32 later; of few the first asks for all,
-       little at a time */
+    /* each asks for its share of the rows of b that are read 32 later; of two or three the first asks for
+       all, little at a time, where the machine does not do so by itself */
     const uint16_t *const ahead = b + 32 * b_row;
     int64_t r = 0;
-    if (r < rows && rows < 4) columns_v4(whole, last, steps, a, b, b_row, wide, c, ahead), r = 1;
+    if (r < rows && rows < 4) columns_v4(whole, last, steps, a, b, b_row, wide, c, 1 ? ahead : NULL), r = 1;
     for (; r < rows; r++) {
         const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
         if (rows >= 4) fetch_v4(to - from, steps, ahead + from * b_row, b_row);
@@ -2736,7 +2736,7 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
 }
 
 /* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 16 terms; b comes from
-   memory, and is asked for so many rows early: 64 by one row of a (0: the machine does it), 32 by
+   memory, and is asked for so many rows early: 0 by one row of a (0: the machine does it), 32 by
    more, which share what is widened. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
@@ -2745,7 +2745,7 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     int64_t x = 0;
     float widened[16 * 64];
     for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* a is in registers here */
-        if (64) fetch_v4(16, steps, b + 64 * b_row, b_row);
+        if (0) fetch_v4(16, steps, b + 0 * b_row, b_row);
         columns_v4(1, 0, steps, a, b, b_row, NULL, c + x, NULL);
     }
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
@@ -2832,7 +2832,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
         if (rows == 1 && then == 1) {
-            if (64) fetch_v4(16, lanes, b + 64 * b_step, b_step);
+            if (0) fetch_v4(16, lanes, b + 0 * b_step, b_step);
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
@@ -2845,7 +2845,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         const float *const from = wide;
         const int64_t from_step = lanes;
         dot_early_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
-            factor, compensation, 1 ? 0 : 32);
+            factor, compensation, 1 || (rows < 4 && !1) ? 0 : 32);
     }
 }
 

@@ -206,11 +206,11 @@ TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, co
         return;
     }
 #if ROOMY
-    /* each asks for its share of the rows of b that are read EARLY_FOR_SEVERAL later; of few the first asks for all,
-       little at a time */
+    /* each asks for its share of the rows of b that are read EARLY_FOR_SEVERAL later; of two or three the first asks for
+       all, little at a time, where the machine does not do so by itself */
     const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_row;
     int64_t r = 0;
-    if (r < rows && rows < 4) columns_T(whole, last, steps, a, b, b_row, wide, c, ahead), r = 1;
+    if (r < rows && rows < 4) columns_T(whole, last, steps, a, b, b_row, wide, c, TWO_ASK ? ahead : NULL), r = 1;
     for (; r < rows; r++) {
         const int64_t from = LANES * r / rows, to = LANES * (r + 1) / rows;
         if (rows >= 4) fetch_T(to - from, steps, ahead + from * b_row, b_row);
@@ -372,7 +372,7 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
 #endif
 #if FETCHED
         dot_early_T(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
-            factor COMPENSATION_ARGUMENT, NARROW ? 0 : EARLY_FOR_SEVERAL);
+            factor COMPENSATION_ARGUMENT, NARROW || (rows < 4 && !TWO_ASK) ? 0 : EARLY_FOR_SEVERAL);
 #else
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * LANES) {
             const int64_t ask = SOME * (x + vectors * LANES) / lanes; /* not all at once: so many can be under way */
