@@ -310,7 +310,9 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches.
+   Numbers are read in the order in which they lie, which is what the machine prefetches: left to itself a compiler
+   mixes
+   rows.
    `wide`: b widened, with rows of `steps`, or NULL.
    Rows of `ahead` are asked for on the way, unless it is NULL. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
@@ -324,6 +326,7 @@ TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t st
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4(a + s) *
                     (wide ? load_v4(wide + k * steps + s) : load_v4(b + (whole ? k : min(k, last)) * b_row + s));
+            __asm__ volatile("" : : : "memory");
         }
     store_v4(c, lane_sums_v4(t));
 }
@@ -1200,7 +1203,9 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 8 columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches.
+   Numbers are read in the order in which they lie, which is what the machine prefetches: left to itself a compiler
+   mixes
+   rows.
    `wide`: b widened, with rows of `steps`, or NULL.
    Rows of `ahead` are asked for on the way, unless it is NULL. */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
@@ -1214,6 +1219,7 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
             for (int64_t s = first; s < min(first + 64, steps); s += 8)
                 t[k] += load_v3(a + s) *
                     (wide ? load_v3(wide + k * steps + s) : load_v3(b + (whole ? k : min(k, last)) * b_row + s));
+            __asm__ volatile("" : : : "memory");
         }
     store_v3(c, lane_sums_v3(t));
 }
@@ -2103,7 +2109,9 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 4 columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches.
+   Numbers are read in the order in which they lie, which is what the machine prefetches: left to itself a compiler
+   mixes
+   rows.
    `wide`: b widened, with rows of `steps`, or NULL.
    Rows of `ahead` are asked for on the way, unless it is NULL. */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
@@ -2117,6 +2125,7 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
             for (int64_t s = first; s < min(first + 32, steps); s += 4)
                 t[k] += load_any(a + s) *
                     (wide ? load_any(wide + k * steps + s) : load_any(b + (whole ? k : min(k, last)) * b_row + s));
+            __asm__ volatile("" : : : "memory");
         }
     store_any(c, lane_sums_any(t));
 }

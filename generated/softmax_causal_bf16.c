@@ -435,7 +435,9 @@ TARGET_v4bf16amx INLINE void fetch_v4bf16amx(int64_t rows, const int64_t width, 
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches.
+   Numbers are read in the order in which they lie, which is what the machine prefetches: left to itself a compiler
+   mixes
+   rows.
    `wide`: b widened, with rows of `steps`, or NULL.
    Rows of `ahead` are asked for on the way, unless it is NULL. */
 TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, const int64_t steps, const float *a,
@@ -451,6 +453,7 @@ TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, co
                 t[k] += load_v4bf16amx(a + s) *
                     (wide ? load_v4bf16amx(wide + k * steps + s) : widened_v4bf16amx(b + (whole ? k : min(k,
                         last)) * b_row + s));
+            __asm__ volatile("" : : : "memory");
         }
     store_v4bf16amx(c, lane_sums_v4bf16amx(t));
 }
@@ -1630,7 +1633,9 @@ TARGET_v4bf16 INLINE void fetch_v4bf16(int64_t rows, const int64_t width, const 
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches.
+   Numbers are read in the order in which they lie, which is what the machine prefetches: left to itself a compiler
+   mixes
+   rows.
    `wide`: b widened, with rows of `steps`, or NULL.
    Rows of `ahead` are asked for on the way, unless it is NULL. */
 TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, const int64_t steps, const float *a,
@@ -1646,6 +1651,7 @@ TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, const in
                 t[k] += load_v4bf16(a + s) *
                     (wide ? load_v4bf16(wide + k * steps + s) : widened_v4bf16(b + (whole ? k : min(k,
                         last)) * b_row + s));
+            __asm__ volatile("" : : : "memory");
         }
     store_v4bf16(c, lane_sums_v4bf16(t));
 }
@@ -2697,7 +2703,9 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches.
+   Numbers are read in the order in which they lie, which is what the machine prefetches: left to itself a compiler
+   mixes
+   rows.
    `wide`: b widened, with rows of `steps`, or NULL.
    Rows of `ahead` are asked for on the way, unless it is NULL. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
@@ -2711,6 +2719,7 @@ TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t st
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4(a + s) *
                     (wide ? load_v4(wide + k * steps + s) : widened_v4(b + (whole ? k : min(k, last)) * b_row + s));
+            __asm__ volatile("" : : : "memory");
         }
     store_v4(c, lane_sums_v4(t));
 }
@@ -3659,7 +3668,9 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 8 columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches.
+   Numbers are read in the order in which they lie, which is what the machine prefetches: left to itself a compiler
+   mixes
+   rows.
    `wide`: b widened, with rows of `steps`, or NULL.
    Rows of `ahead` are asked for on the way, unless it is NULL. */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
@@ -3673,6 +3684,7 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
             for (int64_t s = first; s < min(first + 64, steps); s += 8)
                 t[k] += load_v3(a + s) *
                     (wide ? load_v3(wide + k * steps + s) : widened_v3(b + (whole ? k : min(k, last)) * b_row + s));
+            __asm__ volatile("" : : : "memory");
         }
     store_v3(c, lane_sums_v3(t));
 }
@@ -4626,7 +4638,9 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int6
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 4 columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches.
+   Numbers are read in the order in which they lie, which is what the machine prefetches: left to itself a compiler
+   mixes
+   rows.
    `wide`: b widened, with rows of `steps`, or NULL.
    Rows of `ahead` are asked for on the way, unless it is NULL. */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
@@ -4640,6 +4654,7 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
             for (int64_t s = first; s < min(first + 32, steps); s += 4)
                 t[k] += load_any(a + s) *
                     (wide ? load_any(wide + k * steps + s) : widened_any(b + (whole ? k : min(k, last)) * b_row + s));
+            __asm__ volatile("" : : : "memory");
         }
     store_any(c, lane_sums_any(t));
 }

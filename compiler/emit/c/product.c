@@ -150,7 +150,8 @@ TARGET INLINE void fetch_T(int64_t rows, const int64_t width, const STORED *b, i
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for LANES columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches.
+   Numbers are read in the order in which they lie, which is what the machine prefetches: left to itself a compiler mixes
+   rows.
    `wide`: b widened, with rows of `steps`, or NULL.
    Rows of `ahead` are asked for on the way, unless it is NULL. */
 TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps, const REAL *a, const STORED *b,
@@ -164,6 +165,7 @@ TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps,
             for (int64_t s = first; s < min(first + WIDE, steps); s += LANES)
                 t[k] += load_T(a + s) *
                     (wide ? load_T(wide + k * steps + s) : LOAD_STORED(b + (whole ? k : min(k, last)) * b_row + s));
+            __asm__ volatile("" : : : "memory");
         }
     store_T(c, lane_sums_T(t));
 }
