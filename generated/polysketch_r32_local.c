@@ -377,7 +377,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         const float *const from = b;
         const int64_t from_step = b_step;
         dot_early_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
-            factor, compensation, 0 || (rows < 4 && !0) ? 0 : 32);
+            factor, compensation, 0 || rows < 9 ? 0 : 32);
     }
 }
 

@@ -449,7 +449,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         const float *const from = wide;
         const int64_t from_step = lanes;
         dot_early_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
-            factor, compensation, 1 || (rows < 4 && !1) ? 0 : 32);
+            factor, compensation, 1 || rows < 2 ? 0 : 32);
     }
 }
 

@@ -326,13 +326,12 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 16 columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches: left to itself a compiler
-   mixes
-   rows.
+   `ordered`: numbers are read in the order in which they lie, which is what the machine prefetches; left to itself a
+   compiler mixes rows, which is faster where they are in a cache.
    `wide`: b widened, with rows of `steps`, or NULL.
    Rows of `ahead` are asked for on the way, unless it is NULL. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, const float *wide, float *c, const float *ahead)
+    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
     vec_v4 t[16];
     UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
@@ -342,7 +341,7 @@ TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t st
             for (int64_t s = first; s < min(first + 128, steps); s += 16)
                 t[k] += load_v4(a + s) *
                     (wide ? load_v4(wide + k * steps + s) : load_v4(b + (whole ? k : min(k, last)) * b_row + s));
-            __asm__ volatile("" : : : "memory");
+            if (ordered) __asm__ volatile("" : : : "memory");
         }
     store_v4(c, lane_sums_v4(t));
 }
@@ -352,18 +351,20 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     if (rows == 1) {
-        columns_v4(whole, last, steps, a, b, b_row, NULL, c, NULL);
+        columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* each asks for its share of the rows of b that are read 32 later; of two or three the first asks for
-       all, little at a time, where the machine does not do so by itself */
+    /* of less than 9 rows the first reads b as the machine prefetches it; of more each asks for its share of the
+       rows of b that are read 32 later, or, of two or three, the first for all, little at a time */
     const float *const ahead = b + 32 * b_row;
+    const int asks = rows >= 9;
     int64_t r = 0;
-    if (r < rows && rows < 4) columns_v4(whole, last, steps, a, b, b_row, wide, c, 0 ? ahead : NULL), r = 1;
+    if (!asks || rows < 4)
+        columns_v4(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
     for (; r < rows; r++) {
         const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;
-        if (rows >= 4) fetch_v4(to - from, steps, ahead + from * b_row, b_row);
-        columns_v4(whole, last, steps, a + r * a_row, b, b_row, wide, c + r * c_row, NULL);
+        if (asks && rows >= 4) fetch_v4(to - from, steps, ahead + from * b_row, b_row);
+        columns_v4(whole, last, steps, a + r * a_row, b, b_row, 0, wide, c + r * c_row, NULL);
     }
 }
 
@@ -377,7 +378,7 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     int64_t x = 0;
     for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* a is in registers here */
         if (0) fetch_v4(16, steps, b + 0 * b_row, b_row);
-        columns_v4(1, 0, steps, a, b, b_row, NULL, c + x, NULL);
+        columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
         all_columns_v4(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
@@ -491,7 +492,7 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         const float *const from = b;
         const int64_t from_step = b_step;
         dot_early_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
-            factor, compensation, 0 || (rows < 4 && !0) ? 0 : 32);
+            factor, compensation, 0 || rows < 9 ? 0 : 32);
     }
 }
 
@@ -1239,13 +1240,12 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 8 columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches: left to itself a compiler
-   mixes
-   rows.
+   `ordered`: numbers are read in the order in which they lie, which is what the machine prefetches; left to itself a
+   compiler mixes rows, which is faster where they are in a cache.
    `wide`: b widened, with rows of `steps`, or NULL.
    Rows of `ahead` are asked for on the way, unless it is NULL. */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, const float *wide, float *c, const float *ahead)
+    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
     vec_v3 t[8];
     UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
@@ -1255,7 +1255,7 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
             for (int64_t s = first; s < min(first + 64, steps); s += 8)
                 t[k] += load_v3(a + s) *
                     (wide ? load_v3(wide + k * steps + s) : load_v3(b + (whole ? k : min(k, last)) * b_row + s));
-            __asm__ volatile("" : : : "memory");
+            if (ordered) __asm__ volatile("" : : : "memory");
         }
     store_v3(c, lane_sums_v3(t));
 }
@@ -1293,7 +1293,7 @@ TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     if (rows == 1) {
-        columns_v3(whole, last, steps, a, b, b_row, NULL, c, NULL);
+        columns_v3(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
@@ -1315,7 +1315,7 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     int64_t x = 0;
     for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) { /* a is in registers here */
         if (0) fetch_v3(8, steps, b + 0 * b_row, b_row);
-        columns_v3(1, 0, steps, a, b, b_row, NULL, c + x, NULL);
+        columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
         all_columns_v3(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
@@ -2159,13 +2159,12 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for 4 columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches: left to itself a compiler
-   mixes
-   rows.
+   `ordered`: numbers are read in the order in which they lie, which is what the machine prefetches; left to itself a
+   compiler mixes rows, which is faster where they are in a cache.
    `wide`: b widened, with rows of `steps`, or NULL.
    Rows of `ahead` are asked for on the way, unless it is NULL. */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, const float *wide, float *c, const float *ahead)
+    int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
     vec_any t[4];
     UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
@@ -2175,7 +2174,7 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
             for (int64_t s = first; s < min(first + 32, steps); s += 4)
                 t[k] += load_any(a + s) *
                     (wide ? load_any(wide + k * steps + s) : load_any(b + (whole ? k : min(k, last)) * b_row + s));
-            __asm__ volatile("" : : : "memory");
+            if (ordered) __asm__ volatile("" : : : "memory");
         }
     store_any(c, lane_sums_any(t));
 }
@@ -2212,7 +2211,7 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
     if (rows == 1) {
-        columns_any(whole, last, steps, a, b, b_row, NULL, c, NULL);
+        columns_any(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
@@ -2234,7 +2233,7 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     int64_t x = 0;
     for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) { /* a is in registers here */
         if (64) fetch_any(4, steps, b + 64 * b_row, b_row);
-        columns_any(1, 0, steps, a, b, b_row, NULL, c + x, NULL);
+        columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 4 <= columns; x += 4, b += 4 * b_row) {
         all_columns_any(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);

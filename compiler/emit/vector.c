@@ -84,8 +84,7 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set_number(x, "AHEAD", 64); /* rows: so far that they have come from memory by the time they are copied */
     template_set_number(x, "EARLY", dtype_bytes(e->m->dtype) == 2 ? target->early_narrow : target->early);
     template_set_number(x, "EARLY_FOR_SEVERAL", target->early_for_several);
-    template_set_number(x, "TWO_ASK",
-                        target->early || dtype_bytes(e->m->dtype) == 2); /* two or three rows fetch, too */
+    template_set_number(x, "SEVERAL", dtype_bytes(e->m->dtype) == 2 ? 2 : target->several_from);
     template_set_number(x, "ROOMY", is_roomy(target));
     template_set_number(x, "NEAR", 4 - target->near); /* as __builtin_prefetch has it */
     template_set_number(x, "SOME", 16);               /* rows: no more than a core can wait for at a time */

@@ -42,9 +42,9 @@ static const struct row rows[] = {
     {attribute, unit, multiply_adds, TEXT(supported), TEXT(faster)}
 #define LACKS {NULL, NULL, 0, NULL, NULL}
 #define TARGET(name, suffix, architecture, attribute, vectors, supported, vector_bytes, registers, l1, l2, early, \
-               early_narrow, several, near, ...) \
+               early_narrow, several, several_from, near, ...) \
     {{name, suffix, attribute, NULL, TEXT(supported), "", vectors, vector_bytes, registers, l1, l2, early, \
-      early_narrow, several, near, 0}, \
+      early_narrow, several, several_from, near, 0}, \
      architecture, \
      {__VA_ARGS__}},
 #include "target.def"
@@ -80,7 +80,7 @@ static const struct condition *conditions(int row)
 #define HAS_WHERE(attribute, unit, multiply_adds, supported, faster) {supported, faster}
 #define LACKS {false, false}
 #define TARGET(name, suffix, architecture, attribute, vectors, supported, vector_bytes, registers, l1, l2, early, \
-               early_narrow, several, near, ...) \
+               early_narrow, several, several_from, near, ...) \
     {{supported, true}, __VA_ARGS__},
     static struct condition here[ROWS][1 + TARGET_FEATURES];
     const struct condition found[ROWS][1 + TARGET_FEATURES] = {

@@ -18,6 +18,7 @@ struct target {
     /* how many rows ahead keys and values are fetched by one query, by one whose keys have 16 bits, and by several; 0:
        the processor does it */
     int early, early_narrow, early_for_several;
+    int several_from;  /* as many queries are several, where keys have more than 16 bits */
     int near;          /* the cache that they are fetched into: 1 or 2 */
     unsigned features; /* that code may use, as bits: 1 << TARGET_… */
 };

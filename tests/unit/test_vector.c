@@ -22,7 +22,7 @@
 #define AHEAD 64
 #define EARLY 64
 #define EARLY_FOR_SEVERAL 32
-#define TWO_ASK 1
+#define SEVERAL 3
 #define NEAR 2
 #define SOME 16
 #if F16

@@ -150,12 +150,12 @@ TARGET INLINE void fetch_T(int64_t rows, const int64_t width, const STORED *b, i
 }
 
 /* c[k] = sum over t of a[t] * b[k][t] for LANES columns, of which the last is number `last` where not all are there.
-   Numbers are read in the order in which they lie, which is what the machine prefetches: left to itself a compiler mixes
-   rows.
+   `ordered`: numbers are read in the order in which they lie, which is what the machine prefetches; left to itself a
+   compiler mixes rows, which is faster where they are in a cache.
    `wide`: b widened, with rows of `steps`, or NULL.
    Rows of `ahead` are asked for on the way, unless it is NULL. */
 TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps, const REAL *a, const STORED *b,
-    int64_t b_row, const REAL *wide, REAL *c, const STORED *ahead)
+    int64_t b_row, const int ordered, const REAL *wide, REAL *c, const STORED *ahead)
 {
     vec_T t[LANES];
     UNROLL for (int k = 0; k < LANES; k++) t[k] = (vec_T){0};
@@ -165,7 +165,7 @@ TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps,
             for (int64_t s = first; s < min(first + WIDE, steps); s += LANES)
                 t[k] += load_T(a + s) *
                     (wide ? load_T(wide + k * steps + s) : LOAD_STORED(b + (whole ? k : min(k, last)) * b_row + s));
-            __asm__ volatile("" : : : "memory");
+            if (ordered) __asm__ volatile("" : : : "memory");
         }
     store_T(c, lane_sums_T(t));
 }
@@ -204,19 +204,21 @@ TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, co
     int64_t a_row, const STORED *b, int64_t b_row, const REAL *wide, REAL *c, int64_t c_row)
 {
     if (rows == 1) {
-        columns_T(whole, last, steps, a, b, b_row, NULL, c, NULL);
+        columns_T(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
 #if ROOMY
-    /* each asks for its share of the rows of b that are read EARLY_FOR_SEVERAL later; of two or three the first asks for
-       all, little at a time, where the machine does not do so by itself */
+    /* of less than SEVERAL rows the first reads b as the machine prefetches it; of more each asks for its share of the
+       rows of b that are read EARLY_FOR_SEVERAL later, or, of two or three, the first for all, little at a time */
     const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_row;
+    const int asks = rows >= SEVERAL;
     int64_t r = 0;
-    if (r < rows && rows < 4) columns_T(whole, last, steps, a, b, b_row, wide, c, TWO_ASK ? ahead : NULL), r = 1;
+    if (!asks || rows < 4)
+        columns_T(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
     for (; r < rows; r++) {
         const int64_t from = LANES * r / rows, to = LANES * (r + 1) / rows;
-        if (rows >= 4) fetch_T(to - from, steps, ahead + from * b_row, b_row);
-        columns_T(whole, last, steps, a + r * a_row, b, b_row, wide, c + r * c_row, NULL);
+        if (asks && rows >= 4) fetch_T(to - from, steps, ahead + from * b_row, b_row);
+        columns_T(whole, last, steps, a + r * a_row, b, b_row, 0, wide, c + r * c_row, NULL);
     }
 #else
     for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
@@ -242,7 +244,7 @@ TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t step
 #endif
     for (; rows == 1 && x + LANES <= columns; x += LANES, b += LANES * b_row) { /* a is in registers here */
         if (EARLY) fetch_T(LANES, steps, b + EARLY * b_row, b_row);
-        columns_T(1, 0, steps, a, b, b_row, NULL, c + x, NULL);
+        columns_T(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + LANES <= columns; x += LANES, b += LANES * b_row) {
 #if NARROW
@@ -374,7 +376,7 @@ TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t
 #endif
 #if FETCHED
         dot_early_T(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
-            factor COMPENSATION_ARGUMENT, NARROW || (rows < 4 && !TWO_ASK) ? 0 : EARLY_FOR_SEVERAL);
+            factor COMPENSATION_ARGUMENT, NARROW || rows < SEVERAL ? 0 : EARLY_FOR_SEVERAL);
 #else
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * LANES) {
             const int64_t ask = SOME * (x + vectors * LANES) / lanes; /* not all at once: so many can be under way */
