@@ -224,13 +224,12 @@ struct map {
     enum level innermost;
     int outer;   /* loops besides the lanes around the sums that stay in registers, or -1 */
     int vectors; /* of lanes that a row meets at a time */
-    int chains;  /* of rows: the maxima that each of these vectors has, of rows that lie so far apart */
+    int chains;  /* maxima of each of these vectors that are computed side by side, of different rows */
     struct text before, after,
         registers; /* where those sums begin and where they are stored; of several vectors, their declarations */
 };
 
-/* How many maxima of rows a vector has where it alone would wait for each to be ready before the next: four rows are
-   under way at a time. */
+/* How many maxima to compute side by side: one alone would have to wait for each row's to be ready. */
 static int chains_of(const struct map *map)
 {
     enum { UNDER_WAY = 4 };
@@ -252,7 +251,7 @@ static const char *chain_number(const struct map *map)
     return scalar_format(&map->n, "%s_chain", map->n.x->m->axis[map->n.s->axes[0]].name);
 }
 
-/* A maximum over rows in several registers for a vector, of which each has one row of a group. */
+/* A maximum over rows, taken in groups: the first rows of all groups share a register, and so do the second ones. */
 static void keep_chains(struct map *map, const struct assign *a, const char *name, const char *address,
                         const char *value)
 {

@@ -25,9 +25,8 @@ static bool sums_across(const struct graph *g, const struct roles *roles)
     return false;
 }
 
-/* How many keys every query meets, where that is known to be so few that those of a tile twice as wide, of which each
-   query meets only a part, cost more than what it shares: a copy is of two numbers, a product of as many as there are.
-   Else 0. */
+/* The number of keys that every query meets, if it is known and small; else 0. A tile of more queries shares more, but
+   computes more pairs that the mask leaves out, which costs more where each query meets few keys. */
 static int64_t few_keys(const struct graph *g, const struct roles *roles)
 {
     enum { FEW_KEYS = 2048 };
