@@ -336,12 +336,12 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
         columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* of less than 9 rows the first reads b as the machine prefetches it; of more each asks for its share of the
+    /* of fewer than 9 rows the first reads b as the machine prefetches it; of more each asks for its share of the
        rows of b that are read 32 later, or, of two or three, the first for all, little at a time */
     const float *const ahead = b + 32 * b_row;
     const int asks = rows >= 9;
     int64_t r = 0;
-    if (!asks || rows < 4)
+    if (r < rows && (!asks || rows < 4))
         columns_v4(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
     for (; r < rows; r++) {
         const int64_t from = 16 * r / rows, to = 16 * (r + 1) / rows;

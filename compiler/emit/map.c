@@ -252,8 +252,7 @@ static const char *chain_number(const struct map *map)
 }
 
 /* A maximum over rows, taken in groups: the first rows of all groups share a register, and so do the second ones. */
-static void keep_chains(struct map *map, const struct assign *a, const char *name, const char *address,
-                        const char *value)
+static void keep_chains(struct map *map, const struct assign *a, const char *name, const char *address)
 {
     struct nest *n = &map->n;
     struct emitter *x = n->x;
@@ -261,7 +260,8 @@ static void keep_chains(struct map *map, const struct assign *a, const char *nam
     const int depth = n->depth[LEVEL_LANE] + (several ? 4 : 0);
     const char *chain = scalar_format(n, "%s_in%s", name, several ? "[u]" : ""), *number = chain_number(map);
     double factor;
-    without_factor(a->expr, &factor);
+    const struct expr *const e = without_factor(a->expr, &factor);
+    const char *value = scalar_as_vector(n, scalar_as_real(n, scalar_term(n, e, map->innermost)));
     text_add(&map->registers, "%s_in%s[%d]", name, several ? scalar_format(n, "[%d]", map->vectors) : "", map->chains);
     text_add(&map->before, "%*sUNROLL for (int %s = 0; %s < %d; %s++) %s[%s] = splat_%s(-INFINITY);\n", depth, "",
              number, number, map->chains, number, chain, number, x->suffix);
@@ -360,12 +360,12 @@ static void assign(struct map *map, int k)
     struct emitter *x = n->x;
     const struct assign *a = &n->s->assign[k];
     const char *name = emit_name(x->m->arena, x->l->array[a->to.of].name), *address = emit_address(x, &a->to);
-    double factor;
-    const struct expr *const e = map->chains > 1 ? without_factor(a->expr, &factor) : a->expr;
-    const char *value = scalar_as_vector(n, scalar_as_real(n, scalar_term(n, e, map->innermost)));
-    if (map->chains > 1)
-        keep_chains(map, a, name, address, value);
-    else if (kept_outside(n->s, a) >= 0 && kept_outside(n->s, a) == map->outer)
+    if (map->chains > 1) {
+        keep_chains(map, a, name, address);
+        return;
+    }
+    const char *value = scalar_as_vector(n, scalar_as_real(n, scalar_term(n, a->expr, map->innermost)));
+    if (kept_outside(n->s, a) >= 0 && kept_outside(n->s, a) == map->outer)
         keep_in_register(map, a, name, address, value);
     else
         store_each(map, k, name, address, value);

@@ -78,7 +78,7 @@ static int64_t drawn_block(struct module *m, const struct expr *e)
     return block;
 }
 
-/* Whether the program computes rows of the result, of any number of queries, from all pairs, or what is saved of them.
+/* Whether the program computes rows of the result from all pairs, or what is saved of them, for any number of queries.
  */
 static bool makes_rows(const struct compilation *c)
 {
@@ -110,7 +110,8 @@ static void choose_short_tiles(struct compilation *c, int64_t keys, bool shared,
     *tile_q = vectors > SHORTEST ? vectors : SHORTEST;
     *tile_k = keys && keys <= SHORT_WINDOW ? 48 : 96;
     /* queries, sums and the compensations of these are in half of the cache for all that share */
-    for (c->block_q = shared ? SHARED : 0; c->block_q * bytes > c->target->l2_bytes / 2;) c->block_q /= 2;
+    c->block_q = shared ? SHARED : 0;
+    while (c->block_q * bytes > c->target->l2_bytes / 2) c->block_q /= 2;
 }
 
 void pass_tile(struct compilation *c)
@@ -120,8 +121,8 @@ void pass_tile(struct compilation *c)
     /* more queries share what is done for every key: what prepares it, or a copy that widens it */
     const bool prepares = prepares_keys(c->graph, &roles), sweeps = sums_across(c->graph, &roles),
                widens = dtype_bytes(c->graph->module->dtype) == 2 && !multiplies_bf16(c),
-               few = few_keys(c->graph, &roles) > 0,
                in_cache = widens && !prepares && c->target->vector_bytes <= 32; /* a copy is, and worth less queries */
+    const int64_t few = few_keys(c->graph, &roles);
     int64_t tile_q = prepares         ? 256
                      : !widens || few ? 64
                      : in_cache       ? 96
@@ -134,7 +135,7 @@ void pass_tile(struct compilation *c)
     int64_t tile_k = in_cache ? (sweeps || few ? 96 : 120) : tile_q > 64 || (sweeps && !multiplies_bf16(c)) ? 144 : 288;
     const bool shared = prepares || widens;
     if (makes_rows(c) && (shared || (few && !multiplies_bf16(c))) && meet_same_keys(c->graph, &roles))
-        choose_short_tiles(c, few_keys(c->graph, &roles), shared, &tile_q, &tile_k);
+        choose_short_tiles(c, few, shared, &tile_q, &tile_k);
     for (int a = 0; a < c->graph->module->axes;
          a++) { /* a chunk's own keys are few, and fewer of them lie after a short tile's queries */
         const struct axis *axis = &c->graph->module->axis[a];

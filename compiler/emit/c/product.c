@@ -208,12 +208,12 @@ TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, co
         return;
     }
 #if ROOMY
-    /* of less than SEVERAL rows the first reads b as the machine prefetches it; of more each asks for its share of the
+    /* of fewer than SEVERAL rows the first reads b as the machine prefetches it; of more each asks for its share of the
        rows of b that are read EARLY_FOR_SEVERAL later, or, of two or three, the first for all, little at a time */
     const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_row;
     const int asks = rows >= SEVERAL;
     int64_t r = 0;
-    if (!asks || rows < 4)
+    if (r < rows && (!asks || rows < 4))
         columns_T(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
     for (; r < rows; r++) {
         const int64_t from = LANES * r / rows, to = LANES * (r + 1) / rows;
