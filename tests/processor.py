@@ -32,11 +32,11 @@ def multiplies_bf16(slower_too=False):
 
 def rounding(spec, target, flags):
     """Of a row's scale, what rounding to bf16 adds to what a kernel may be off by here. Weights are rounded where none
-    is negative; a linear form rounds on matrix units alone, where its schedule asks for them."""
+    is negative; a linear form rounds on matrix units alone."""
     if spec['dtype'] != 'bf16' or target not in ('native', '', 'x86-64-v4'):
         return 0.0
-    if has_matrix_units() and 'ATTN_NO_TILES' not in flags and "'units': 1" in str(spec.get('schedule')):
-        return OF_LINEAR_FORMS
+    if has_matrix_units() and 'ATTN_NO_TILES' not in flags and "'units': 0" not in str(spec.get('schedule')):
+        return OF_LINEAR_FORMS if spec['similarity'] != 'softmax' else OF_WEIGHTS
     signed = not isinstance(spec['similarity'], str) and set(spec['similarity']) & {'linear', 'custom'}
     if signed or spec.get('algorithm') == 'linear' or not multiplies_bf16(SLOWER_TOO in flags):
         return 0.0

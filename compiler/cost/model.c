@@ -109,14 +109,20 @@ static double tokens_of(const struct problem_size *size)
    over queries and keys are around; what these make of a key again for each tile of queries has been counted. */
 struct wanted {
     bool matrix, token, terms, copies;
+    double chunk; /* tokens of a chunk */
 };
 
-/* What copies into operands of a token's products take: of each of the features, in each of its terms. */
-static double work_of_copies(const struct loops *l, const struct stmt *s)
+/* What copies into operands of a token's products take: of each of the features, in each of its terms; and its share of
+   what is copied once for a chunk: the state, or a parameter. */
+static double work_of_copies(const struct loops *l, const struct stmt *s, double chunk)
 {
-    const bool lane = l->module->axis[s->axes[1]].source == SIZE_CONSTANT;
-    const double first = lane ? (double)l->module->axis[s->axes[0]].extent : 0,
-                 second = (double)l->module->axis[lane ? s->axes[1] : s->axis].extent;
+    const struct axis *row = &l->module->axis[s->axes[0]], *lane = &l->module->axis[s->axes[1]],
+                      *sum = &l->module->axis[s->axis];
+    const bool made_of_token = lane->source == SIZE_CONSTANT;
+    const double first = made_of_token ? (double)row->extent
+                         : chunk > 0   ? (double)row->extent * (double)sum->extent / chunk
+                                       : 0,
+                 second = (double)(made_of_token ? lane : sum)->extent;
     return PACK_COST *
            (first * (1 + l->array[s->operand[0].of].two_terms) + second * (1 + l->array[s->operand[1].of].two_terms));
 }
@@ -138,7 +144,7 @@ static double products_of_bf16(const struct loops *l, const struct stmt *s, cons
             each *= (double)l->module->axis[axes[k]].extent;
             constants++;
         }
-        if (constants == (want->token ? 2 : 1)) work += want->copies ? work_of_copies(l, s) : each;
+        if (constants == (want->token ? 2 : 1)) work += want->copies ? work_of_copies(l, s, want->chunk) : each;
     }
     return work;
 }
@@ -162,7 +168,7 @@ static double share_of_f32(const struct target *t, enum target_feature feature)
 
 static double saved_by_units(const struct compilation *c, bool token)
 {
-    const struct wanted copies = {.matrix = true, .token = true, .copies = true};
+    const struct wanted copies = {.matrix = true, .token = true, .copies = true, .chunk = length_of_chunk(c)};
     const double units = on_units(c, token, false),
                  copied = token ? products_of_bf16(c->loops, c->loops->body, &copies, 0) : 0;
     return units > 0 ? units - on_units(c, token, true) * share_of_f32(c->target, TARGET_MATRIX_UNITS) - copied : 0;

@@ -20,23 +20,28 @@ bool multiplies_bf16(const struct compilation *c)
     return target_has(c->target, TARGET_BF16_PRODUCTS) && dtype == DTYPE_BF16 && !c->linear && !c->few;
 }
 
-bool multiplies_states(const struct compilation *c)
-{
-    enum dtype dtype = (c->loops ? c->loops->module : c->graph->module)->dtype;
-    return target_has(c->target, TARGET_MATRIX_UNITS) && dtype == DTYPE_BF16 && c->linear && !c->few &&
-           (c->program == PROGRAM_FORWARD || c->program == PROGRAM_SAVING) && schedule_knob(c, "units", 0) == 1;
-}
-
 bool makes_gradients(const struct compilation *c)
 {
     return c->program == PROGRAM_GRADIENTS || c->program == PROGRAM_ALONE;
 }
 
+/* A state that a caller keeps takes in the same bits wherever a sequence is cut: with it a program is in f32. */
+static bool has_program_for_units(const struct compilation *c)
+{
+    return c->program == PROGRAM_FORWARD || c->program == PROGRAM_SAVING || c->program == PROGRAM_SAVED ||
+           makes_gradients(c);
+}
+
+bool multiplies_states(const struct compilation *c)
+{
+    enum dtype dtype = (c->loops ? c->loops->module : c->graph->module)->dtype;
+    return target_has(c->target, TARGET_MATRIX_UNITS) && dtype == DTYPE_BF16 && c->linear && !c->few &&
+           has_program_for_units(c) && schedule_knob(c, "units", 1) == 1;
+}
+
 bool multiplies_tiles(const struct compilation *c)
 {
-    return target_has(c->target, TARGET_MATRIX_UNITS) && multiplies_bf16(c) &&
-           (c->program == PROGRAM_FORWARD || c->program == PROGRAM_SAVING || c->program == PROGRAM_SAVED ||
-            makes_gradients(c));
+    return target_has(c->target, TARGET_MATRIX_UNITS) && multiplies_bf16(c) && has_program_for_units(c);
 }
 
 /* An input of bf16 whose neighbours in memory are neighbours along the axis. */

@@ -3,10 +3,12 @@
    - Weights inside a chunk that are not negative are rounded to bf16 before they meet values, which moves each by up to
    2^-8 of itself: what a row may be off by is used up with that.
    - All other numbers are split into two terms of bf16, the second what rounding leaves of them. All but the product of
-   second terms are summed, which leaves an error of about 2^-16. Rounded once, features of either sign would lose more
-   than a row may: a weight is a sum of their products, which nearly cancel where it is small beside them.
+   second terms are summed, which leaves an error of about 2^-16 of the sizes of what is multiplied. Rounded once,
+   features of either sign would lose more than a row may: a weight is a sum of their products, which nearly cancel
+   where it is small beside them.
    - Where rows are divided by a sum of weights of either sign, which may nearly vanish, 2^-16 is too much: these stay
-   in f32. */
+   in f32. So does a product that is squared, or raised to a higher power, on the way to a weight: where it nearly
+   vanishes, which of a row's only key shows in the row, a power loses as many times more. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -23,6 +25,7 @@ struct states {
     bool *assumed; /* of an array: nothing in it is negative, if that holds of the others */
     bool *rises;   /* of an array: nothing in it is negative */
     bool all_rise; /* no weight is negative */
+    int *power;    /* of an array: the power in it of what some product makes */
 };
 
 /* ---- signs ---- */
@@ -119,6 +122,48 @@ static bool sums_signed(const struct states *x, const struct stmt *s)
     return false;
 }
 
+/* ---- powers ---- */
+
+static int power_of(const struct states *x, const struct stmt *s, const struct expr *e)
+{
+    int power = 0;
+    if (e->op == EXPR_OPERAND) return x->power[s->operand[e->integer].of];
+    if (e->op == EXPR_MUL) return power_of(x, s, e->arg[0]) + power_of(x, s, e->arg[1]);
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        const int of_argument = power_of(x, s, e->arg[k]);
+        if (of_argument > power) power = of_argument;
+    }
+    return e->op == EXPR_SQRT ? (power + 1) / 2 : power;
+}
+
+/* Follows what the product makes through the statements after it, in the order of the program. */
+static void raise_powers(struct states *x, const struct stmt *s, const struct stmt *dot, bool *after)
+{
+    for (; s; s = s->next) {
+        raise_powers(x, s->body, dot, after);
+        for (int k = 0; k < s->assigns && *after; k++) {
+            int *const power = &x->power[s->assign[k].to.of];
+            const int made = s->op == LOOPS_MAP   ? power_of(x, s, s->assign[k].expr)
+                             : s->op == LOOPS_DOT ? x->power[s->operand[0].of] + x->power[s->operand[1].of]
+                                                  : x->power[s->operand[0].of];
+            if (s->assign[k].fold == FOLD_SET || made > *power) *power = made;
+        }
+        *after |= s == dot;
+    }
+}
+
+/* Whether something is made of a power of what the product makes. */
+static bool is_raised(struct states *x, const struct stmt *dot)
+{
+    const size_t size = (size_t)x->l->arrays * sizeof *x->power; /* copies for other products are among them */
+    bool after = false, raised = false;
+    x->power = memset(arena_alloc(x->l->module->arena, size), 0, size);
+    x->power[dot->assign[0].to.of] = 1;
+    raise_powers(x, x->l->body, dot, &after);
+    for (int a = 0; a < x->l->arrays; a++) raised |= x->power[a] > 1;
+    return raised;
+}
+
 /* ---- operands ---- */
 
 static bool is_number(const struct loops *l, const struct ref *r)
@@ -129,6 +174,12 @@ static bool is_number(const struct loops *l, const struct ref *r)
 static bool is_stored(const struct loops *l, const struct ref *r)
 {
     return l->array[r->of].kind == ARRAY_INPUT && l->array[r->of].dtype == DTYPE_BF16;
+}
+
+/* Of one thread, which makes it. */
+static bool is_own(const struct array *a)
+{
+    return a->kind == ARRAY_TILE && a->rank == 2 && !a->shared;
 }
 
 static int place_of(const struct ref *r, int axis)
@@ -199,13 +250,14 @@ static struct ref of_copy(const struct ref *r, int made, int first, int second)
     return (struct ref){.of = made, .rank = 2, .sub = {r->sub[first], r->sub[second]}};
 }
 
-/* Whether the operand, of the axes `other` and `summed`, can be copied: a tile of a thread's own, the state of a chunk,
-   or a parameter with whole vectors in a row. */
+/* Whether the operand, of the axes `other` and `summed`, can be copied: a tile of a thread's own, a state, or a
+   parameter with whole vectors in a row. */
 static bool copies(const struct loops *l, const struct ref *r, int other, int summed, bool rows)
 {
     const struct array *a = &l->array[r->of];
     if (!is_number(l, r) || a->rank < 2 || place_of(r, other) < 0 || place_of(r, summed) < 0) return false;
-    if (a->kind == ARRAY_TILE) return a->rank == 2 ? !a->shared : rows && axis_is_chunks(&l->module->axis[a->axes[0]]);
+    if (is_own(a)) return true;
+    if (a->kind == ARRAY_TILE) return rows && (a->rank == 2 || axis_is_chunks(&l->module->axis[a->axes[0]]));
     const struct axis *last = &l->module->axis[a->axes[a->rank - 1]];
     return rows && a->kind == ARRAY_PARAM && last->source == SIZE_CONSTANT && last->extent % 16 == 0;
 }
@@ -217,7 +269,7 @@ static bool copy_rows(struct loops *l, struct stmt *dot, struct stmt **loops, in
     const struct array *a = &l->array[r->of];
     const int row = place_of(r, dot->axes[0]), sum = place_of(r, dot->axis);
     int made = -1;
-    if (a->kind == ARRAY_TILE && a->rank == 2)
+    if (is_own(a))
         made = copy_tile(l, dot, loops, depth, r, false, sum == 0);
     else {
         const int lane = a->axes[sum];
@@ -291,11 +343,9 @@ static void pair_state(struct states *x, struct stmt *dot, struct stmt **loops, 
     if (dot->operands != 2 || dot->where || to->kind != ARRAY_TILE || to->dtype != DTYPE_F32 || dot->rank != 2) return;
     if (!copies(l, row, dot->axes[0], dot->axis, true)) return;
     if (!stored && (!copies(l, lane, dot->axes[1], dot->axis, false) || place_of(lane, dot->axes[1]) != 1)) return;
-    if (l->array[row->of].kind == ARRAY_TILE && l->array[row->of].rank == 2 &&
-        !made_last(l, dot, loops, depth, row->of))
-        return;
+    if (is_own(&l->array[row->of]) && !made_last(l, dot, loops, depth, row->of)) return;
     if (!stored && !made_last(l, dot, loops, depth, lane->of)) return;
-    if (!gains(l, dot, loops, depth, stored ? 2 : 3)) return;
+    if (!gains(l, dot, loops, depth, stored ? 2 : 3) || is_raised(x, dot)) return;
     copy_rows(l, dot, loops, depth);
     copy_pairs(l, dot, loops, depth);
     dot->assign[0].compensation = 0;
@@ -319,12 +369,11 @@ static void walk(struct states *x, struct stmt **body, struct stmt **loops, int 
     }
 }
 
-/* Not by default: their speed has not been measured. */
 const char *knob_units(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!x->linear || x->linear->spec->dtype != DTYPE_BF16 || !target_unit(x->target, TARGET_MATRIX_UNITS))
         return "it has no linear form in bf16 for a target with matrix units";
-    knob_set_values(knob, 0, 1, (const int64_t[]){1});
+    knob_set_values(knob, 1, 1, (const int64_t[]){0});
     return NULL;
 }
 

@@ -9,7 +9,7 @@
 bool multiplies_bf16(const struct compilation *c);
 /* The same of products on matrix units. (pass/bf16_pairs.c) */
 bool multiplies_tiles(const struct compilation *c);
-/* The same of the linear form, forward. (pass/bf16_pairs.c) */
+/* The same of the linear form, forward and for gradients. (pass/bf16_pairs.c) */
 bool multiplies_states(const struct compilation *c);
 enum { MATRIX_QUERIES = 16, MATRIX_KEYS = 64, MATRIX_BLOCK = 512 }; /* of a tile; queries of a block */
 enum { MATRIX_SWEEP = 64 };                                         /* keys and queries of a tile of gradients */

@@ -24,7 +24,8 @@ _attnc_keys=(
     project.linformer.size= shape.head_dim= shape.value_dim= dtype=f32 dtype=bf16 dtype=f16 dtype=f64 algorithm=auto algorithm=quadratic
     algorithm=linear emit= schedule.tile_q= schedule.tile_k= schedule.chunk= schedule.part= schedule.rows= schedule.vectors= schedule.unroll=
     schedule.crossover= schedule.together= schedule.units= schedule.backward.tile_q= schedule.backward.tile_k= schedule.backward.chunk=
-    schedule.backward.part= schedule.backward.rows= schedule.backward.vectors= schedule.backward.unroll= schedule.backward.sweep=)
+    schedule.backward.part= schedule.backward.rows= schedule.backward.vectors= schedule.backward.unroll= schedule.backward.units=
+    schedule.backward.sweep=)
 
 # Offers the words that begin with $cur; bash takes what stands before an = for a word of its own.
 _attnc_offer()

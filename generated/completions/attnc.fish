@@ -116,6 +116,7 @@ set -g __attnc_keys \
     'schedule.backward.rows=' \
     'schedule.backward.vectors=' \
     'schedule.backward.unroll=' \
+    'schedule.backward.units=' \
     'schedule.backward.sweep='
 
 function __attnc_list

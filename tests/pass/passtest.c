@@ -267,9 +267,6 @@ static int run_file(struct arena *arena, const char *file)
     const int versions = c.target ? target_versions(arena, c.target, m->dtype, version) : 0;
     for (int k = versions - 1; k >= 0; k--)
         if (directive(arena, text, "units") || !target_has(version[k], TARGET_MATRIX_UNITS)) c.target = version[k];
-    const char *const units = directive(arena, text, "units");
-    const struct schedule on_units = {.knobs = 1, .knob = &(struct knob){.name = "units", .value = 1}};
-    if (units && strstr(units, "linear")) c.schedule = &on_units;
     if (!names || !c.target) return failed(file, names ? "no such target" : "no line '# pass: NAME…'");
     long long tile_q = 16, tile_k = 12, block_q = 0;
     if (tile && sscanf(tile, "%lld %lld %lld", &tile_q, &tile_k, &block_q) < 2)
