@@ -69,6 +69,9 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+#ifdef __unix__
+#include <sched.h>
+#endif
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
@@ -91,12 +94,54 @@ struct call { /* what every thread needs to know */
     float *out;
 };
 
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* Waits until another thread has raised the number to that. */
+INLINE void await_number(const int64_t *number, int64_t to)
+{
+    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+#if defined(__unix__)
+        if (tries >= 1000) sched_yield(); /* it may need this processor */
+#endif
+    }
+}
+
+/* Elements of the states come in groups, so that a thread may fold into the first while the one before it folds into
+   the last; how many segments each group has taken in stands on a line of its own. */
+enum { NUMBERS_OF_LINE = 8 };
+
 struct part { /* of a thread in the work on a head */
     int64_t number, threads; /* it is thread `number` of these */
-    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
-    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+    int64_t chunk0, chunk1, window; /* the chunks in its hands, and the most of them */
+    int64_t *folded, segments; /* segments of each group of elements, those of heads before this one among them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of its chunks */
     const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
 };
+
+/* How many chunks a segment has: as many of them for every thread, in no more rounds than the slots ask for. */
+INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+{
+    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
+        rounds = (each + part->window - 1) / part->window;
+    return (each + rounds - 1) / rounds;
+}
+
+/* Segments are folded into a group of elements in their order. */
+INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+}
+INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1)
+        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+}
 
 /* Waits for the others. */
 INLINE void meet(const struct part *part)
@@ -110,11 +155,6 @@ INLINE void meet(const struct part *part)
 #pragma omp barrier
 #endif
 }
-
-INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
@@ -713,8 +753,8 @@ TARGET_v4 APART void hedgehog_begin_v4(const struct call *call, int64_t task, co
     (void)task;
     const int64_t f0 = turn * 32, f1 = min(f0 + 32, 128);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 512); /* [f: 128] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
+    float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
@@ -870,7 +910,7 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v4 APART void hedgehog_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
@@ -881,8 +921,8 @@ TARGET_v4 APART void hedgehog_fold_v4(const struct call *call, int64_t task, con
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
     float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 512); /* [f: 128] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
+    float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
@@ -1251,17 +1291,22 @@ TARGET_v4 static void hedgehog_linear_v4(const struct call *call, int64_t task, 
     for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_v4(call, task,
         part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) hedgehog_keys_v4(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_fold_v4(call, task,
-            part, turn);
-        meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) hedgehog_queries_v4(call, task, part, turn);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) hedgehog_keys_v4(call, task, part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((128 + 31) / 32) / 16; turn < (group + 1) * ((128 + 31) / 32) / 16; turn++)
+                hedgehog_fold_v4(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) hedgehog_queries_v4(call, task, part, turn);
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
 }
 #endif
 
@@ -1870,8 +1915,8 @@ TARGET_v3 APART void hedgehog_begin_v3(const struct call *call, int64_t task, co
     (void)task;
     const int64_t f0 = turn * 32, f1 = min(f0 + 32, 128);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 512); /* [f: 128] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
+    float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
@@ -2027,7 +2072,7 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v3 APART void hedgehog_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
@@ -2038,8 +2083,8 @@ TARGET_v3 APART void hedgehog_fold_v3(const struct call *call, int64_t task, con
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
     float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 512); /* [f: 128] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
+    float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
@@ -2408,17 +2453,22 @@ TARGET_v3 static void hedgehog_linear_v3(const struct call *call, int64_t task, 
     for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_v3(call, task,
         part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) hedgehog_keys_v3(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_fold_v3(call, task,
-            part, turn);
-        meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) hedgehog_queries_v3(call, task, part, turn);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) hedgehog_keys_v3(call, task, part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((128 + 31) / 32) / 16; turn < (group + 1) * ((128 + 31) / 32) / 16; turn++)
+                hedgehog_fold_v3(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) hedgehog_queries_v3(call, task, part, turn);
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
 }
 #endif
 
@@ -3017,8 +3067,8 @@ APART void hedgehog_begin_any(const struct call *call, int64_t task, const struc
     (void)task;
     const int64_t f0 = turn * 32, f1 = min(f0 + 32, 128);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 512); /* [f: 128] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
+    float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
@@ -3174,7 +3224,7 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 APART void hedgehog_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
@@ -3185,8 +3235,8 @@ APART void hedgehog_fold_any(const struct call *call, int64_t task, const struct
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
     float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 512); /* [f: 128] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
+    float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
@@ -3556,17 +3606,22 @@ static void hedgehog_linear_any(const struct call *call, int64_t task, struct pa
     for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_any(call, task,
         part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) hedgehog_keys_any(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_fold_any(call, task,
-            part, turn);
-        meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) hedgehog_queries_any(call, task, part, turn);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) hedgehog_keys_any(call, task, part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((128 + 31) / 32) / 16; turn < (group + 1) * ((128 + 31) / 32) / 16; turn++)
+                hedgehog_fold_any(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) hedgehog_queries_any(call, task, part, turn);
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
 }
 
 /* ==== which of them this machine runs ==== */
@@ -3643,11 +3698,11 @@ static void together(const struct version *v, int threads, int number, int there
     const size_t all = (size_t)threads;
     part->number = number;
     part->threads = there;
+    part->segments = 0;
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
-    part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
-    part->window -= part->window % part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
+    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
 }
 
 size_t hedgehog_params_size(void)
@@ -3698,6 +3753,7 @@ struct work {
     int64_t next;         /* the first task that none has taken */
     unsigned char *workspace;
     size_t bytes; /* of it, a thread's */
+    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
 /* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
@@ -3727,7 +3783,7 @@ static void work_on(void *work)
     const int number = take_number(w);
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
     struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
-        .slots = own + this->own + this->shared, .team = w->call->p.team};
+        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
     for (int64_t task; (task = take_task(w)) < w->alone;) {
         if (this->head)
             this->head(w->call, task, &part);

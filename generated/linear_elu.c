@@ -52,6 +52,9 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+#ifdef __unix__
+#include <sched.h>
+#endif
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
@@ -74,12 +77,54 @@ struct call { /* what every thread needs to know */
     float *out;
 };
 
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* Waits until another thread has raised the number to that. */
+INLINE void await_number(const int64_t *number, int64_t to)
+{
+    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+#if defined(__unix__)
+        if (tries >= 1000) sched_yield(); /* it may need this processor */
+#endif
+    }
+}
+
+/* Elements of the states come in groups, so that a thread may fold into the first while the one before it folds into
+   the last; how many segments each group has taken in stands on a line of its own. */
+enum { NUMBERS_OF_LINE = 8 };
+
 struct part { /* of a thread in the work on a head */
     int64_t number, threads; /* it is thread `number` of these */
-    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
-    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+    int64_t chunk0, chunk1, window; /* the chunks in its hands, and the most of them */
+    int64_t *folded, segments; /* segments of each group of elements, those of heads before this one among them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of its chunks */
     const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
 };
+
+/* How many chunks a segment has: as many of them for every thread, in no more rounds than the slots ask for. */
+INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+{
+    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
+        rounds = (each + part->window - 1) / part->window;
+    return (each + rounds - 1) / rounds;
+}
+
+/* Segments are folded into a group of elements in their order. */
+INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+}
+INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1)
+        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+}
 
 /* Waits for the others. */
 INLINE void meet(const struct part *part)
@@ -93,11 +138,6 @@ INLINE void meet(const struct part *part)
 #pragma omp barrier
 #endif
 }
-
-INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
@@ -449,15 +489,20 @@ TARGET_v4 APART void dot5_v4(int64_t rows, const float *a, const float *b, float
 {
     dot_v4(2, 32, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    float *compensation)
+{
+    dot_v4(4, 64, 64, 4, steps, 192, a, 32, 1, b, b_step, c, 64, 3, NULL, compensation);
+}
+TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot7_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot8_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v4 APART void dot8_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot9_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -617,8 +662,8 @@ TARGET_v4 APART void linear_elu_begin_v4(const struct call *call, int64_t task, 
     (void)task;
     const int64_t f0 = turn * 32, f1 = min(f0 + 32, 64);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 256); /* [f: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16640); /* [f: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 256); /* [f: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
@@ -686,7 +731,7 @@ TARGET_v4 APART void linear_elu_keys_v4(const struct call *call, int64_t task, c
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v4 APART void linear_elu_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
@@ -697,8 +742,8 @@ TARGET_v4 APART void linear_elu_fold_v4(const struct call *call, int64_t task, c
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, f: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 256); /* [f: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16640); /* [f: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 256); /* [f: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
@@ -881,6 +926,78 @@ TARGET_v4 APART void linear_elu_queries_v4(const struct call *call, int64_t task
     }
 }
 
+/* The same for a thread that has the head to itself, summed into what is carried. */
+TARGET_v4 APART void linear_elu_keys_alone_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 256); /* [f: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 64, j: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f += 16) {
+        store_v4(state + (chunk - chunk0) * 4160 + f, splat_v4(0.0f));
+    }
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_11 = load_v4(k_tile + d * 32 + j);
+                store_v4(k_tile + d * 32 + j, pick_v4(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_v4(min_v4(k_tile_11,
+                    splat_v4(0.0f)))));
+            }
+        }
+        /* state += k_tile */
+        for (int64_t f = 0; f < 64; f++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(k_tile + f * 32 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state[(chunk - chunk0) * 4160 + f] += total;
+        }
+        /* carried_2[f][e] += sum over j of k_tile * v */
+        dot6_v4(j1 - j0, k_tile, v + j0 * v_row, v_row, carried_2, carried_2_compensation);
+    }
+}
+
+/* What the product of keys does not add to the states itself. */
+TARGET_v4 APART void linear_elu_fold_alone_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16640); /* [f: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried += state */
+        for (int64_t f = f0; f < f1; f += 16) {
+            add_v4(carried + f, carried_compensation + f, load_v4(state + (chunk - chunk0) * 4160 + f), splat_v4(1));
+        }
+    }
+}
+
 /* All of a head: every thread whose part this is calls it. */
 TARGET_v4 static void linear_elu_linear_v4(const struct call *call, int64_t task, struct part *part)
 {
@@ -889,17 +1006,35 @@ TARGET_v4 static void linear_elu_linear_v4(const struct call *call, int64_t task
     for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) linear_elu_begin_v4(call, task,
         part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linear_elu_keys_v4(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) linear_elu_fold_v4(call, task,
-            part, turn);
-        meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linear_elu_queries_v4(call, task, part, turn);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* it needs no slots: what is carried lies as one does */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            linear_elu_queries_v4(call, task, part, part->chunk0);
+            part->slots = slots;
+            linear_elu_keys_alone_v4(call, task, part, part->chunk0);
+            for (int64_t turn = 0; turn < ((64 + 31) / 32); turn++) linear_elu_fold_alone_v4(call, task, part, turn);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linear_elu_keys_v4(call, task, part, turn);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                for (int64_t turn = group * ((64 + 31) / 32) / 16; turn < (group + 1) * ((64 + 31) / 32) / 16; turn++)
+                    linear_elu_fold_v4(call, task, part, turn);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linear_elu_queries_v4(call, task, part,
+                turn);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
     }
+    meet(part);
 }
 
 /* States begin with no key. */
@@ -940,8 +1075,8 @@ TARGET_v4 APART void linear_elu_few_begin_2_v4(const struct call *call, int64_t 
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [r: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
@@ -1007,7 +1142,7 @@ TARGET_v4 APART void linear_elu_few_keys_v4(const struct call *call, int64_t tas
             }
         }
         /* score[r][j] = sum over d of query * k_tile */
-        dot6_v4(round_up(j1 - j0, 64), rows, query, k_tile, score);
+        dot7_v4(round_up(j1 - j0, 64), rows, query, k_tile, score);
         if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1032,7 +1167,7 @@ TARGET_v4 APART void linear_elu_few_keys_v4(const struct call *call, int64_t tas
         /* state_2[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot7_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot8_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 seen[8];
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
@@ -1043,11 +1178,11 @@ TARGET_v4 APART void linear_elu_few_keys_v4(const struct call *call, int64_t tas
                     v_row, j1 - j0, seen);
             }
         } else
-            dot8_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot9_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v4 APART void linear_elu_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -1059,8 +1194,8 @@ TARGET_v4 APART void linear_elu_few_fold_v4(const struct call *call, int64_t tas
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [r: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -1091,7 +1226,7 @@ TARGET_v4 APART void linear_elu_few_queries_v4(const struct call *call, int64_t 
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     float *const carried = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -1123,15 +1258,21 @@ TARGET_v4 static void linear_elu_few_v4(const struct call *call, int64_t task, s
     for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) linear_elu_few_begin_2_v4(call,
         task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linear_elu_few_keys_v4(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) linear_elu_few_fold_v4(call,
-            task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linear_elu_few_keys_v4(call, task, part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
+                linear_elu_few_fold_v4(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) linear_elu_few_queries_v4(call,
         task, part, turn);
     meet(part);
@@ -1483,15 +1624,20 @@ TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, int64
 {
     dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot8_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    float *compensation)
+{
+    dot_v3(2, 64, 64, 4, steps, 192, a, 32, 1, b, b_step, c, 64, 3, NULL, compensation);
+}
+TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot9_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot10_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot10_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot11_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -1651,8 +1797,8 @@ TARGET_v3 APART void linear_elu_begin_v3(const struct call *call, int64_t task, 
     (void)task;
     const int64_t f0 = turn * 32, f1 = min(f0 + 32, 64);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 256); /* [f: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16640); /* [f: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 256); /* [f: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
@@ -1720,7 +1866,7 @@ TARGET_v3 APART void linear_elu_keys_v3(const struct call *call, int64_t task, c
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v3 APART void linear_elu_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
@@ -1731,8 +1877,8 @@ TARGET_v3 APART void linear_elu_fold_v3(const struct call *call, int64_t task, c
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, f: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 256); /* [f: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16640); /* [f: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 256); /* [f: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
@@ -1915,6 +2061,78 @@ TARGET_v3 APART void linear_elu_queries_v3(const struct call *call, int64_t task
     }
 }
 
+/* The same for a thread that has the head to itself, summed into what is carried. */
+TARGET_v3 APART void linear_elu_keys_alone_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 256); /* [f: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 64, j: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f += 8) {
+        store_v3(state + (chunk - chunk0) * 4160 + f, splat_v3(0.0f));
+    }
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_11 = load_v3(k_tile + d * 32 + j);
+                store_v3(k_tile + d * 32 + j, pick_v3(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_v3(min_v3(k_tile_11,
+                    splat_v3(0.0f)))));
+            }
+        }
+        /* state += k_tile */
+        for (int64_t f = 0; f < 64; f++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(k_tile + f * 32 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state[(chunk - chunk0) * 4160 + f] += total;
+        }
+        /* carried_2[f][e] += sum over j of k_tile * v */
+        dot8_v3(j1 - j0, k_tile, v + j0 * v_row, v_row, carried_2, carried_2_compensation);
+    }
+}
+
+/* What the product of keys does not add to the states itself. */
+TARGET_v3 APART void linear_elu_fold_alone_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16640); /* [f: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried += state */
+        for (int64_t f = f0; f < f1; f += 8) {
+            add_v3(carried + f, carried_compensation + f, load_v3(state + (chunk - chunk0) * 4160 + f), splat_v3(1));
+        }
+    }
+}
+
 /* All of a head: every thread whose part this is calls it. */
 TARGET_v3 static void linear_elu_linear_v3(const struct call *call, int64_t task, struct part *part)
 {
@@ -1923,17 +2141,35 @@ TARGET_v3 static void linear_elu_linear_v3(const struct call *call, int64_t task
     for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) linear_elu_begin_v3(call, task,
         part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linear_elu_keys_v3(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) linear_elu_fold_v3(call, task,
-            part, turn);
-        meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linear_elu_queries_v3(call, task, part, turn);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* it needs no slots: what is carried lies as one does */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            linear_elu_queries_v3(call, task, part, part->chunk0);
+            part->slots = slots;
+            linear_elu_keys_alone_v3(call, task, part, part->chunk0);
+            for (int64_t turn = 0; turn < ((64 + 31) / 32); turn++) linear_elu_fold_alone_v3(call, task, part, turn);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linear_elu_keys_v3(call, task, part, turn);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                for (int64_t turn = group * ((64 + 31) / 32) / 16; turn < (group + 1) * ((64 + 31) / 32) / 16; turn++)
+                    linear_elu_fold_v3(call, task, part, turn);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linear_elu_queries_v3(call, task, part,
+                turn);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
     }
+    meet(part);
 }
 
 /* States begin with no key. */
@@ -1974,8 +2210,8 @@ TARGET_v3 APART void linear_elu_few_begin_2_v3(const struct call *call, int64_t 
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [r: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
@@ -2041,7 +2277,7 @@ TARGET_v3 APART void linear_elu_few_keys_v3(const struct call *call, int64_t tas
             }
         }
         /* score[r][j] = sum over d of query * k_tile */
-        dot8_v3(round_up(j1 - j0, 16), rows, query, k_tile, score);
+        dot9_v3(round_up(j1 - j0, 16), rows, query, k_tile, score);
         if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2066,7 +2302,7 @@ TARGET_v3 APART void linear_elu_few_keys_v3(const struct call *call, int64_t tas
         /* state_2[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot9_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot10_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 seen[16];
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
@@ -2077,11 +2313,11 @@ TARGET_v3 APART void linear_elu_few_keys_v3(const struct call *call, int64_t tas
                     v_row, j1 - j0, seen);
             }
         } else
-            dot10_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot11_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v3 APART void linear_elu_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -2093,8 +2329,8 @@ TARGET_v3 APART void linear_elu_few_fold_v3(const struct call *call, int64_t tas
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [r: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -2125,7 +2361,7 @@ TARGET_v3 APART void linear_elu_few_queries_v3(const struct call *call, int64_t 
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     float *const carried = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -2157,15 +2393,21 @@ TARGET_v3 static void linear_elu_few_v3(const struct call *call, int64_t task, s
     for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) linear_elu_few_begin_2_v3(call,
         task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linear_elu_few_keys_v3(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) linear_elu_few_fold_v3(call,
-            task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linear_elu_few_keys_v3(call, task, part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
+                linear_elu_few_fold_v3(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) linear_elu_few_queries_v3(call,
         task, part, turn);
     meet(part);
@@ -2506,15 +2748,19 @@ APART void dot7_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step
 {
     dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
 }
-APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot8_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c, float *compensation)
+{
+    dot_any(2, 64, 64, 4, steps, 192, a, 32, 1, b, b_step, c, 64, 3, NULL, compensation);
+}
+APART void dot9_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot10_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot10_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -2675,8 +2921,8 @@ APART void linear_elu_begin_any(const struct call *call, int64_t task, const str
     (void)task;
     const int64_t f0 = turn * 32, f1 = min(f0 + 32, 64);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 256); /* [f: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16640); /* [f: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 256); /* [f: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
@@ -2744,7 +2990,7 @@ APART void linear_elu_keys_any(const struct call *call, int64_t task, const stru
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 APART void linear_elu_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
@@ -2755,8 +3001,8 @@ APART void linear_elu_fold_any(const struct call *call, int64_t task, const stru
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, f: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 256); /* [f: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16640); /* [f: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 256); /* [f: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
@@ -2939,6 +3185,76 @@ APART void linear_elu_queries_any(const struct call *call, int64_t task, const s
     }
 }
 
+/* The same for a thread that has the head to itself, summed into what is carried. */
+APART void linear_elu_keys_alone_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 256); /* [f: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 16896); /* [f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 64, j: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 64; f += 4) {
+        store_any(state + (chunk - chunk0) * 4160 + f, splat_any(0.0f));
+    }
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_11 = load_any(k_tile + d * 32 + j);
+                store_any(k_tile + d * 32 + j, pick_any(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_any(min_any(k_tile_11,
+                    splat_any(0.0f)))));
+            }
+        }
+        /* state += k_tile */
+        for (int64_t f = 0; f < 64; f++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(k_tile + f * 32 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state[(chunk - chunk0) * 4160 + f] += total;
+        }
+        /* carried_2[f][e] += sum over j of k_tile * v */
+        dot8_any(j1 - j0, k_tile, v + j0 * v_row, v_row, carried_2, carried_2_compensation);
+    }
+}
+
+/* What the product of keys does not add to the states itself. */
+APART void linear_elu_fold_alone_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16640); /* [f: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried += state */
+        for (int64_t f = f0; f < f1; f += 4) {
+            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 4160 + f), splat_any(1));
+        }
+    }
+}
+
 /* All of a head: every thread whose part this is calls it. */
 static void linear_elu_linear_any(const struct call *call, int64_t task, struct part *part)
 {
@@ -2947,17 +3263,35 @@ static void linear_elu_linear_any(const struct call *call, int64_t task, struct 
     for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) linear_elu_begin_any(call, task,
         part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linear_elu_keys_any(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((64 + 31) / 32); turn += part->threads) linear_elu_fold_any(call,
-            task, part, turn);
-        meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linear_elu_queries_any(call, task, part, turn);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* it needs no slots: what is carried lies as one does */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            linear_elu_queries_any(call, task, part, part->chunk0);
+            part->slots = slots;
+            linear_elu_keys_alone_any(call, task, part, part->chunk0);
+            for (int64_t turn = 0; turn < ((64 + 31) / 32); turn++) linear_elu_fold_alone_any(call, task, part, turn);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linear_elu_keys_any(call, task, part, turn);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                for (int64_t turn = group * ((64 + 31) / 32) / 16; turn < (group + 1) * ((64 + 31) / 32) / 16; turn++)
+                    linear_elu_fold_any(call, task, part, turn);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linear_elu_queries_any(call, task, part,
+                turn);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
     }
+    meet(part);
 }
 
 /* States begin with no key. */
@@ -2996,8 +3330,8 @@ APART void linear_elu_few_begin_2_any(const struct call *call, int64_t task, con
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [r: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
@@ -3062,7 +3396,7 @@ APART void linear_elu_few_keys_any(const struct call *call, int64_t task, const 
             }
         }
         /* score[r][j] = sum over d of query * k_tile */
-        dot8_any(round_up(j1 - j0, 8), rows, query, k_tile, score);
+        dot9_any(round_up(j1 - j0, 8), rows, query, k_tile, score);
         if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3087,7 +3421,7 @@ APART void linear_elu_few_keys_any(const struct call *call, int64_t task, const 
         /* state_2[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot9_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot10_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any seen[32];
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
@@ -3098,11 +3432,11 @@ APART void linear_elu_few_keys_any(const struct call *call, int64_t task, const 
                     v_row, j1 - j0, seen);
             }
         } else
-            dot10_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot11_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 APART void linear_elu_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)task;
@@ -3113,8 +3447,8 @@ APART void linear_elu_few_fold_any(const struct call *call, int64_t task, const 
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [r: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -3144,7 +3478,7 @@ APART void linear_elu_few_queries_any(const struct call *call, int64_t task, con
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     float *const carried = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -3176,15 +3510,21 @@ static void linear_elu_few_any(const struct call *call, int64_t task, struct par
     for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) linear_elu_few_begin_2_any(call,
         task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linear_elu_few_keys_any(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-            turn += part->threads) linear_elu_few_fold_any(call, task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linear_elu_few_keys_any(call, task, part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
+                linear_elu_few_fold_any(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) linear_elu_few_queries_any(call,
         task, part, turn);
     meet(part);
@@ -3286,11 +3626,11 @@ static void together(const struct version *v, int threads, int number, int there
     const size_t all = (size_t)threads;
     part->number = number;
     part->threads = there;
+    part->segments = 0;
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
-    part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
-    part->window -= part->window % part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
+    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
 }
 
 size_t linear_elu_params_size(void)
@@ -3342,6 +3682,7 @@ struct work {
     int64_t next;         /* the first task that none has taken */
     unsigned char *workspace;
     size_t bytes; /* of it, a thread's */
+    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
 /* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
@@ -3371,7 +3712,7 @@ static void work_on(void *work)
     const int number = take_number(w);
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
     struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
-        .slots = own + this->own + this->shared, .team = w->call->p.team};
+        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
     for (int64_t task; (task = take_task(w)) < w->alone;) {
         if (this->head)
             this->head(w->call, task, &part);

@@ -58,6 +58,9 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+#ifdef __unix__
+#include <sched.h>
+#endif
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
@@ -80,12 +83,54 @@ struct call { /* what every thread needs to know */
     float *out;
 };
 
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* Waits until another thread has raised the number to that. */
+INLINE void await_number(const int64_t *number, int64_t to)
+{
+    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+#if defined(__unix__)
+        if (tries >= 1000) sched_yield(); /* it may need this processor */
+#endif
+    }
+}
+
+/* Elements of the states come in groups, so that a thread may fold into the first while the one before it folds into
+   the last; how many segments each group has taken in stands on a line of its own. */
+enum { NUMBERS_OF_LINE = 8 };
+
 struct part { /* of a thread in the work on a head */
     int64_t number, threads; /* it is thread `number` of these */
-    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
-    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+    int64_t chunk0, chunk1, window; /* the chunks in its hands, and the most of them */
+    int64_t *folded, segments; /* segments of each group of elements, those of heads before this one among them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of its chunks */
     const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
 };
+
+/* How many chunks a segment has: as many of them for every thread, in no more rounds than the slots ask for. */
+INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+{
+    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
+        rounds = (each + part->window - 1) / part->window;
+    return (each + rounds - 1) / rounds;
+}
+
+/* Segments are folded into a group of elements in their order. */
+INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+}
+INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1)
+        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+}
 
 /* Waits for the others. */
 INLINE void meet(const struct part *part)
@@ -99,11 +144,6 @@ INLINE void meet(const struct part *part)
 #pragma omp barrier
 #endif
 }
-
-INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
@@ -529,8 +569,8 @@ TARGET_v4 APART void linear_taylor_begin_v4(const struct call *call, int64_t tas
     (void)task;
     const int64_t f0 = turn * 32, f1 = min(f0 + 32, 65);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 80] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 320); /* [f: 80] */
-    float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16960); /* [f: 80] */
+    float *const carried_2 = (float *)(void *)(part->shared + 320); /* [f: 65, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
@@ -636,7 +676,7 @@ TARGET_v4 APART void linear_taylor_keys_v4(const struct call *call, int64_t task
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v4 APART void linear_taylor_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
@@ -647,8 +687,8 @@ TARGET_v4 APART void linear_taylor_fold_v4(const struct call *call, int64_t task
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 80] */
     float *const state_2 = (float *)(void *)(part->slots + 320); /* [chunk, f: 65, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 80] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 320); /* [f: 80] */
-    float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16960); /* [f: 80] */
+    float *const carried_2 = (float *)(void *)(part->shared + 320); /* [f: 65, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -681,7 +721,7 @@ TARGET_v4 APART void linear_taylor_queries_v4(const struct call *call, int64_t t
     const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 80] */
-    float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 320); /* [f: 65, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [i: 256] */
     float *const query_3 = (float *)(void *)(part->work + 0); /* [f: 65, i: 256 of 272] */
     float *const query_4 = (float *)(void *)(part->work + 70720); /* [i: 256] */
@@ -772,15 +812,21 @@ TARGET_v4 static void linear_taylor_linear_v4(const struct call *call, int64_t t
     for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_begin_v4(call, task,
         part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linear_taylor_keys_v4(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_fold_v4(call,
-            task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linear_taylor_keys_v4(call, task, part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((65 + 31) / 32) / 16; turn < (group + 1) * ((65 + 31) / 32) / 16; turn++)
+                linear_taylor_fold_v4(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < members * ((n_q + 255) / 256);
         turn += part->threads) linear_taylor_queries_v4(call, task, part, turn);
     meet(part);
@@ -838,8 +884,8 @@ TARGET_v4 APART void linear_taylor_few_begin_2_v4(const struct call *call, int64
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16896); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
@@ -950,7 +996,7 @@ TARGET_v4 APART void linear_taylor_few_keys_v4(const struct call *call, int64_t 
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v4 APART void linear_taylor_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -962,8 +1008,8 @@ TARGET_v4 APART void linear_taylor_few_fold_v4(const struct call *call, int64_t 
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16896); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -994,7 +1040,7 @@ TARGET_v4 APART void linear_taylor_few_queries_v4(const struct call *call, int64
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -1026,15 +1072,22 @@ TARGET_v4 static void linear_taylor_few_v4(const struct call *call, int64_t task
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) linear_taylor_few_begin_2_v4(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linear_taylor_few_keys_v4(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-            turn += part->threads) linear_taylor_few_fold_v4(call, task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linear_taylor_few_keys_v4(call, task, part,
+            turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
+                linear_taylor_few_fold_v4(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) linear_taylor_few_queries_v4(call, task, part, turn);
     meet(part);
@@ -1452,8 +1505,8 @@ TARGET_v3 APART void linear_taylor_begin_v3(const struct call *call, int64_t tas
     (void)task;
     const int64_t f0 = turn * 32, f1 = min(f0 + 32, 65);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 72] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 320); /* [f: 72] */
-    float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16960); /* [f: 72] */
+    float *const carried_2 = (float *)(void *)(part->shared + 320); /* [f: 65, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
@@ -1559,7 +1612,7 @@ TARGET_v3 APART void linear_taylor_keys_v3(const struct call *call, int64_t task
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v3 APART void linear_taylor_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
@@ -1570,8 +1623,8 @@ TARGET_v3 APART void linear_taylor_fold_v3(const struct call *call, int64_t task
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 72] */
     float *const state_2 = (float *)(void *)(part->slots + 320); /* [chunk, f: 65, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 72] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 320); /* [f: 72] */
-    float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16960); /* [f: 72] */
+    float *const carried_2 = (float *)(void *)(part->shared + 320); /* [f: 65, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -1604,7 +1657,7 @@ TARGET_v3 APART void linear_taylor_queries_v3(const struct call *call, int64_t t
     const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 72] */
-    float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 320); /* [f: 65, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [i: 256] */
     float *const query_3 = (float *)(void *)(part->work + 0); /* [f: 65, i: 256 of 272] */
     float *const query_4 = (float *)(void *)(part->work + 70720); /* [i: 256] */
@@ -1695,15 +1748,21 @@ TARGET_v3 static void linear_taylor_linear_v3(const struct call *call, int64_t t
     for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_begin_v3(call, task,
         part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linear_taylor_keys_v3(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_fold_v3(call,
-            task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linear_taylor_keys_v3(call, task, part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((65 + 31) / 32) / 16; turn < (group + 1) * ((65 + 31) / 32) / 16; turn++)
+                linear_taylor_fold_v3(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < members * ((n_q + 255) / 256);
         turn += part->threads) linear_taylor_queries_v3(call, task, part, turn);
     meet(part);
@@ -1761,8 +1820,8 @@ TARGET_v3 APART void linear_taylor_few_begin_2_v3(const struct call *call, int64
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16896); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
@@ -1873,7 +1932,7 @@ TARGET_v3 APART void linear_taylor_few_keys_v3(const struct call *call, int64_t 
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v3 APART void linear_taylor_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -1885,8 +1944,8 @@ TARGET_v3 APART void linear_taylor_few_fold_v3(const struct call *call, int64_t 
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16896); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -1917,7 +1976,7 @@ TARGET_v3 APART void linear_taylor_few_queries_v3(const struct call *call, int64
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -1949,15 +2008,22 @@ TARGET_v3 static void linear_taylor_few_v3(const struct call *call, int64_t task
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) linear_taylor_few_begin_2_v3(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linear_taylor_few_keys_v3(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-            turn += part->threads) linear_taylor_few_fold_v3(call, task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linear_taylor_few_keys_v3(call, task, part,
+            turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
+                linear_taylor_few_fold_v3(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) linear_taylor_few_queries_v3(call, task, part, turn);
     meet(part);
@@ -2365,8 +2431,8 @@ APART void linear_taylor_begin_any(const struct call *call, int64_t task, const 
     (void)task;
     const int64_t f0 = turn * 32, f1 = min(f0 + 32, 65);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 68] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 320); /* [f: 68] */
-    float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16960); /* [f: 68] */
+    float *const carried_2 = (float *)(void *)(part->shared + 320); /* [f: 65, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
@@ -2473,7 +2539,7 @@ APART void linear_taylor_keys_any(const struct call *call, int64_t task, const s
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 APART void linear_taylor_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
@@ -2484,8 +2550,8 @@ APART void linear_taylor_fold_any(const struct call *call, int64_t task, const s
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 68] */
     float *const state_2 = (float *)(void *)(part->slots + 320); /* [chunk, f: 65, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 68] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 320); /* [f: 68] */
-    float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16960); /* [f: 68] */
+    float *const carried_2 = (float *)(void *)(part->shared + 320); /* [f: 65, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -2517,7 +2583,7 @@ APART void linear_taylor_queries_any(const struct call *call, int64_t task, cons
     const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 68] */
-    float *const carried_2 = (float *)(void *)(part->shared + 640); /* [f: 65, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 320); /* [f: 65, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [i: 128] */
     float *const query_3 = (float *)(void *)(part->work + 0); /* [f: 65, i: 128 of 144] */
     float *const query_4 = (float *)(void *)(part->work + 37440); /* [i: 128] */
@@ -2609,15 +2675,21 @@ static void linear_taylor_linear_any(const struct call *call, int64_t task, stru
     for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_begin_any(call,
         task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linear_taylor_keys_any(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((65 + 31) / 32); turn += part->threads) linear_taylor_fold_any(call,
-            task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linear_taylor_keys_any(call, task, part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((65 + 31) / 32) / 16; turn < (group + 1) * ((65 + 31) / 32) / 16; turn++)
+                linear_taylor_fold_any(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < members * ((n_q + 127) / 128);
         turn += part->threads) linear_taylor_queries_any(call, task, part, turn);
     meet(part);
@@ -2673,8 +2745,8 @@ APART void linear_taylor_few_begin_2_any(const struct call *call, int64_t task, 
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16896); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
@@ -2784,7 +2856,7 @@ APART void linear_taylor_few_keys_any(const struct call *call, int64_t task, con
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 APART void linear_taylor_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)task;
@@ -2795,8 +2867,8 @@ APART void linear_taylor_few_fold_any(const struct call *call, int64_t task, con
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16896); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -2826,7 +2898,7 @@ APART void linear_taylor_few_queries_any(const struct call *call, int64_t task, 
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     float *const carried = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -2858,15 +2930,22 @@ static void linear_taylor_few_any(const struct call *call, int64_t task, struct 
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) linear_taylor_few_begin_2_any(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linear_taylor_few_keys_any(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-            turn += part->threads) linear_taylor_few_fold_any(call, task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linear_taylor_few_keys_any(call, task, part,
+            turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
+                linear_taylor_few_fold_any(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) linear_taylor_few_queries_any(call, task, part, turn);
     meet(part);
@@ -2968,11 +3047,11 @@ static void together(const struct version *v, int threads, int number, int there
     const size_t all = (size_t)threads;
     part->number = number;
     part->threads = there;
+    part->segments = 0;
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
-    part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
-    part->window -= part->window % part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
+    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
 }
 
 size_t linear_taylor_params_size(void)
@@ -3024,6 +3103,7 @@ struct work {
     int64_t next;         /* the first task that none has taken */
     unsigned char *workspace;
     size_t bytes; /* of it, a thread's */
+    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
 /* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
@@ -3053,7 +3133,7 @@ static void work_on(void *work)
     const int number = take_number(w);
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
     struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
-        .slots = own + this->own + this->shared, .team = w->call->p.team};
+        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
     for (int64_t task; (task = take_task(w)) < w->alone;) {
         if (this->head)
             this->head(w->call, task, &part);

@@ -50,6 +50,9 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+#ifdef __unix__
+#include <sched.h>
+#endif
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
@@ -72,12 +75,54 @@ struct call { /* what every thread needs to know */
     float *out;
 };
 
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* Waits until another thread has raised the number to that. */
+INLINE void await_number(const int64_t *number, int64_t to)
+{
+    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+#if defined(__unix__)
+        if (tries >= 1000) sched_yield(); /* it may need this processor */
+#endif
+    }
+}
+
+/* Elements of the states come in groups, so that a thread may fold into the first while the one before it folds into
+   the last; how many segments each group has taken in stands on a line of its own. */
+enum { NUMBERS_OF_LINE = 8 };
+
 struct part { /* of a thread in the work on a head */
     int64_t number, threads; /* it is thread `number` of these */
-    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
-    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+    int64_t chunk0, chunk1, window; /* the chunks in its hands, and the most of them */
+    int64_t *folded, segments; /* segments of each group of elements, those of heads before this one among them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of its chunks */
     const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
 };
+
+/* How many chunks a segment has: as many of them for every thread, in no more rounds than the slots ask for. */
+INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+{
+    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
+        rounds = (each + part->window - 1) / part->window;
+    return (each + rounds - 1) / rounds;
+}
+
+/* Segments are folded into a group of elements in their order. */
+INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+}
+INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1)
+        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+}
 
 /* Waits for the others. */
 INLINE void meet(const struct part *part)
@@ -91,11 +136,6 @@ INLINE void meet(const struct part *part)
 #pragma omp barrier
 #endif
 }
-
-INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
@@ -351,8 +391,8 @@ TARGET_v4 APART void linformer_begin_v4(const struct call *call, int64_t task, c
     (void)task;
     const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
@@ -416,7 +456,7 @@ TARGET_v4 APART void linformer_keys_v4(const struct call *call, int64_t task, co
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v4 APART void linformer_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
@@ -427,8 +467,8 @@ TARGET_v4 APART void linformer_fold_v4(const struct call *call, int64_t task, co
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -465,7 +505,7 @@ TARGET_v4 APART void linformer_queries_v4(const struct call *call, int64_t task,
     const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const query_2 = (float *)(void *)(part->work + 0); /* [s: 256, i: 64] */
     float *const query_3 = (float *)(void *)(part->work + 65536); /* [i: 64] */
     float *const query_5 = (float *)(void *)(part->work + 65792); /* [i: 64] */
@@ -552,15 +592,21 @@ TARGET_v4 static void linformer_rows_v4(const struct call *call, int64_t task, s
     for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_v4(call, task,
         part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linformer_keys_v4(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_fold_v4(call, task,
-            part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linformer_keys_v4(call, task, part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((256 + 31) / 32) / 16; turn < (group + 1) * ((256 + 31) / 32) / 16; turn++)
+                linformer_fold_v4(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < members * ((n_q + 63) / 64);
         turn += part->threads) linformer_queries_v4(call, task, part, turn);
     meet(part);
@@ -574,8 +620,8 @@ TARGET_v4 APART void linformer_few_begin_v4(const struct call *call, int64_t tas
     (void)task;
     const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
@@ -639,7 +685,7 @@ TARGET_v4 APART void linformer_few_keys_v4(const struct call *call, int64_t task
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v4 APART void linformer_few_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
@@ -650,8 +696,8 @@ TARGET_v4 APART void linformer_few_fold_v4(const struct call *call, int64_t task
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -690,7 +736,7 @@ TARGET_v4 APART void linformer_few_queries_v4(const struct call *call, int64_t t
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [r: 64, d: 64] */
     float *const query_2 = (float *)(void *)(part->work + 16384); /* [r: 64, s: 256 of 272] */
     float *const carried_turned = (float *)(void *)(part->work + 86016); /* [d: 64, s: 256 of 272] */
@@ -790,15 +836,21 @@ TARGET_v4 static void linformer_few_v4(const struct call *call, int64_t task, st
     for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_few_begin_v4(call,
         task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linformer_few_keys_v4(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_few_fold_v4(call,
-            task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linformer_few_keys_v4(call, task, part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((256 + 31) / 32) / 16; turn < (group + 1) * ((256 + 31) / 32) / 16; turn++)
+                linformer_few_fold_v4(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) linformer_few_queries_v4(call,
         task, part, turn);
     meet(part);
@@ -1045,8 +1097,8 @@ TARGET_v3 APART void linformer_begin_v3(const struct call *call, int64_t task, c
     (void)task;
     const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
@@ -1110,7 +1162,7 @@ TARGET_v3 APART void linformer_keys_v3(const struct call *call, int64_t task, co
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v3 APART void linformer_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
@@ -1121,8 +1173,8 @@ TARGET_v3 APART void linformer_fold_v3(const struct call *call, int64_t task, co
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -1159,7 +1211,7 @@ TARGET_v3 APART void linformer_queries_v3(const struct call *call, int64_t task,
     const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const query_2 = (float *)(void *)(part->work + 0); /* [s: 256, i: 64] */
     float *const query_3 = (float *)(void *)(part->work + 65536); /* [i: 64] */
     float *const query_5 = (float *)(void *)(part->work + 65792); /* [i: 64] */
@@ -1249,15 +1301,21 @@ TARGET_v3 static void linformer_rows_v3(const struct call *call, int64_t task, s
     for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_v3(call, task,
         part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linformer_keys_v3(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_fold_v3(call, task,
-            part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linformer_keys_v3(call, task, part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((256 + 31) / 32) / 16; turn < (group + 1) * ((256 + 31) / 32) / 16; turn++)
+                linformer_fold_v3(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < members * ((n_q + 63) / 64);
         turn += part->threads) linformer_queries_v3(call, task, part, turn);
     meet(part);
@@ -1271,8 +1329,8 @@ TARGET_v3 APART void linformer_few_begin_v3(const struct call *call, int64_t tas
     (void)task;
     const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
@@ -1336,7 +1394,7 @@ TARGET_v3 APART void linformer_few_keys_v3(const struct call *call, int64_t task
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v3 APART void linformer_few_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
@@ -1347,8 +1405,8 @@ TARGET_v3 APART void linformer_few_fold_v3(const struct call *call, int64_t task
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -1387,7 +1445,7 @@ TARGET_v3 APART void linformer_few_queries_v3(const struct call *call, int64_t t
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [r: 64, d: 64] */
     float *const query_2 = (float *)(void *)(part->work + 16384); /* [r: 64, s: 256 of 272] */
     float *const carried_turned = (float *)(void *)(part->work + 86016); /* [d: 64, s: 256 of 272] */
@@ -1487,15 +1545,21 @@ TARGET_v3 static void linformer_few_v3(const struct call *call, int64_t task, st
     for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_few_begin_v3(call,
         task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linformer_few_keys_v3(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_few_fold_v3(call,
-            task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linformer_few_keys_v3(call, task, part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((256 + 31) / 32) / 16; turn < (group + 1) * ((256 + 31) / 32) / 16; turn++)
+                linformer_few_fold_v3(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) linformer_few_queries_v3(call,
         task, part, turn);
     meet(part);
@@ -1733,8 +1797,8 @@ APART void linformer_begin_any(const struct call *call, int64_t task, const stru
     (void)task;
     const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
@@ -1798,7 +1862,7 @@ APART void linformer_keys_any(const struct call *call, int64_t task, const struc
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 APART void linformer_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
@@ -1809,8 +1873,8 @@ APART void linformer_fold_any(const struct call *call, int64_t task, const struc
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -1847,7 +1911,7 @@ APART void linformer_queries_any(const struct call *call, int64_t task, const st
     const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const query_2 = (float *)(void *)(part->work + 0); /* [s: 256, i: 64] */
     float *const query_3 = (float *)(void *)(part->work + 65536); /* [i: 64] */
     float *const query_5 = (float *)(void *)(part->work + 65792); /* [i: 64] */
@@ -1937,15 +2001,21 @@ static void linformer_rows_any(const struct call *call, int64_t task, struct par
     for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_any(call, task,
         part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linformer_keys_any(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_fold_any(call,
-            task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linformer_keys_any(call, task, part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((256 + 31) / 32) / 16; turn < (group + 1) * ((256 + 31) / 32) / 16; turn++)
+                linformer_fold_any(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < members * ((n_q + 63) / 64);
         turn += part->threads) linformer_queries_any(call, task, part, turn);
     meet(part);
@@ -1958,8 +2028,8 @@ APART void linformer_few_begin_any(const struct call *call, int64_t task, const 
     (void)task;
     const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
@@ -2023,7 +2093,7 @@ APART void linformer_few_keys_any(const struct call *call, int64_t task, const s
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 APART void linformer_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
@@ -2034,8 +2104,8 @@ APART void linformer_few_fold_any(const struct call *call, int64_t task, const s
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 65536); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -2073,7 +2143,7 @@ APART void linformer_few_queries_any(const struct call *call, int64_t task, cons
     const int64_t q_row = call->p.q.row;
     const int64_t q_head = call->p.q.head;
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 131072); /* [s: 256, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [r: 64, d: 64] */
     float *const query_2 = (float *)(void *)(part->work + 16384); /* [r: 64, s: 256 of 272] */
     float *const carried_turned = (float *)(void *)(part->work + 86016); /* [d: 64, s: 256 of 272] */
@@ -2173,15 +2243,21 @@ static void linformer_few_any(const struct call *call, int64_t task, struct part
     for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_few_begin_any(call,
         task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) linformer_few_keys_any(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_few_fold_any(call,
-            task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linformer_few_keys_any(call, task, part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((256 + 31) / 32) / 16; turn < (group + 1) * ((256 + 31) / 32) / 16; turn++)
+                linformer_few_fold_any(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) linformer_few_queries_any(call,
         task, part, turn);
     meet(part);
@@ -2274,11 +2350,11 @@ static void together(const struct version *v, int threads, int number, int there
     const size_t all = (size_t)threads;
     part->number = number;
     part->threads = there;
+    part->segments = 0;
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
-    part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
-    part->window -= part->window % part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
+    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
 }
 
 size_t linformer_params_size(void)
@@ -2330,6 +2406,7 @@ struct work {
     int64_t next;         /* the first task that none has taken */
     unsigned char *workspace;
     size_t bytes; /* of it, a thread's */
+    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
 /* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
@@ -2359,7 +2436,7 @@ static void work_on(void *work)
     const int number = take_number(w);
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
     struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
-        .slots = own + this->own + this->shared, .team = w->call->p.team};
+        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
     for (int64_t task; (task = take_task(w)) < w->alone;) {
         if (this->head)
             this->head(w->call, task, &part);

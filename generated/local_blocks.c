@@ -51,6 +51,9 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+#ifdef __unix__
+#include <sched.h>
+#endif
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
@@ -73,12 +76,54 @@ struct call { /* what every thread needs to know */
     float *out;
 };
 
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* Waits until another thread has raised the number to that. */
+INLINE void await_number(const int64_t *number, int64_t to)
+{
+    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+#if defined(__unix__)
+        if (tries >= 1000) sched_yield(); /* it may need this processor */
+#endif
+    }
+}
+
+/* Elements of the states come in groups, so that a thread may fold into the first while the one before it folds into
+   the last; how many segments each group has taken in stands on a line of its own. */
+enum { NUMBERS_OF_LINE = 8 };
+
 struct part { /* of a thread in the work on a head */
     int64_t number, threads; /* it is thread `number` of these */
-    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
-    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+    int64_t chunk0, chunk1, window; /* the chunks in its hands, and the most of them */
+    int64_t *folded, segments; /* segments of each group of elements, those of heads before this one among them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of its chunks */
     const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
 };
+
+/* How many chunks a segment has: as many of them for every thread, in no more rounds than the slots ask for. */
+INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+{
+    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
+        rounds = (each + part->window - 1) / part->window;
+    return (each + rounds - 1) / rounds;
+}
+
+/* Segments are folded into a group of elements in their order. */
+INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+}
+INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1)
+        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+}
 
 /* Waits for the others. */
 INLINE void meet(const struct part *part)
@@ -92,11 +137,6 @@ INLINE void meet(const struct part *part)
 #pragma omp barrier
 #endif
 }
-
-INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
@@ -743,8 +783,8 @@ TARGET_v4 APART void local_blocks_few_begin_2_v4(const struct call *call, int64_
     const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
     /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
@@ -893,7 +933,7 @@ TARGET_v4 APART void local_blocks_few_keys_v4(const struct call *call, int64_t t
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v4 APART void local_blocks_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -909,8 +949,8 @@ TARGET_v4 APART void local_blocks_few_fold_v4(const struct call *call, int64_t t
     float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
@@ -961,7 +1001,7 @@ TARGET_v4 APART void local_blocks_few_queries_v4(const struct call *call, int64_
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -994,16 +1034,21 @@ TARGET_v4 static void local_blocks_few_v4(const struct call *call, int64_t task,
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) local_blocks_few_begin_2_v4(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = max(n_k - n_q - floor_mod(n_k - n_q, 256), 0) / 1024; part->chunk0 < chunks;
-        part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) local_blocks_few_keys_v4(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-            turn += part->threads) local_blocks_few_fold_v4(call, task, part, turn);
-        meet(part);
+    const int64_t first = max(n_k - n_q - floor_mod(n_k - n_q, 256), 0) / 1024;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) local_blocks_few_keys_v4(call, task, part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
+                local_blocks_few_fold_v4(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) local_blocks_few_queries_v4(call, task, part, turn);
     meet(part);
@@ -1663,8 +1708,8 @@ TARGET_v3 APART void local_blocks_few_begin_2_v3(const struct call *call, int64_
     const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
     /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
@@ -1813,7 +1858,7 @@ TARGET_v3 APART void local_blocks_few_keys_v3(const struct call *call, int64_t t
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v3 APART void local_blocks_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -1829,8 +1874,8 @@ TARGET_v3 APART void local_blocks_few_fold_v3(const struct call *call, int64_t t
     float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
@@ -1881,7 +1926,7 @@ TARGET_v3 APART void local_blocks_few_queries_v3(const struct call *call, int64_
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -1914,16 +1959,21 @@ TARGET_v3 static void local_blocks_few_v3(const struct call *call, int64_t task,
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) local_blocks_few_begin_2_v3(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = max(n_k - n_q - floor_mod(n_k - n_q, 256), 0) / 1024; part->chunk0 < chunks;
-        part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) local_blocks_few_keys_v3(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-            turn += part->threads) local_blocks_few_fold_v3(call, task, part, turn);
-        meet(part);
+    const int64_t first = max(n_k - n_q - floor_mod(n_k - n_q, 256), 0) / 1024;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) local_blocks_few_keys_v3(call, task, part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
+                local_blocks_few_fold_v3(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) local_blocks_few_queries_v3(call, task, part, turn);
     meet(part);
@@ -2565,8 +2615,8 @@ APART void local_blocks_few_begin_2_any(const struct call *call, int64_t task, c
     const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
     /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
@@ -2714,7 +2764,7 @@ APART void local_blocks_few_keys_any(const struct call *call, int64_t task, cons
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 APART void local_blocks_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)task;
@@ -2729,8 +2779,8 @@ APART void local_blocks_few_fold_any(const struct call *call, int64_t task, cons
     float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
@@ -2780,7 +2830,7 @@ APART void local_blocks_few_queries_any(const struct call *call, int64_t task, c
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -2813,16 +2863,22 @@ static void local_blocks_few_any(const struct call *call, int64_t task, struct p
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) local_blocks_few_begin_2_any(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = max(n_k - n_q - floor_mod(n_k - n_q, 256), 0) / 1024; part->chunk0 < chunks;
-        part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) local_blocks_few_keys_any(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-            turn += part->threads) local_blocks_few_fold_any(call, task, part, turn);
-        meet(part);
+    const int64_t first = max(n_k - n_q - floor_mod(n_k - n_q, 256), 0) / 1024;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) local_blocks_few_keys_any(call, task, part,
+            turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
+                local_blocks_few_fold_any(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) local_blocks_few_queries_any(call, task, part, turn);
     meet(part);
@@ -2912,11 +2968,11 @@ static void together(const struct version *v, int threads, int number, int there
     const size_t all = (size_t)threads;
     part->number = number;
     part->threads = there;
+    part->segments = 0;
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
-    part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
-    part->window -= part->window % part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
+    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
 }
 
 size_t local_blocks_params_size(void)
@@ -2968,6 +3024,7 @@ struct work {
     int64_t next;         /* the first task that none has taken */
     unsigned char *workspace;
     size_t bytes; /* of it, a thread's */
+    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
 /* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
@@ -2997,7 +3054,7 @@ static void work_on(void *work)
     const int number = take_number(w);
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
     struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
-        .slots = own + this->own + this->shared, .team = w->call->p.team};
+        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
     for (int64_t task; (task = take_task(w)) < w->alone;) {
         if (this->head)
             this->head(w->call, task, &part);

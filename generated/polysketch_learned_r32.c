@@ -162,6 +162,9 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+#ifdef __unix__
+#include <sched.h>
+#endif
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
@@ -184,12 +187,54 @@ struct call { /* what every thread needs to know */
     float *out;
 };
 
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* Waits until another thread has raised the number to that. */
+INLINE void await_number(const int64_t *number, int64_t to)
+{
+    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+#if defined(__unix__)
+        if (tries >= 1000) sched_yield(); /* it may need this processor */
+#endif
+    }
+}
+
+/* Elements of the states come in groups, so that a thread may fold into the first while the one before it folds into
+   the last; how many segments each group has taken in stands on a line of its own. */
+enum { NUMBERS_OF_LINE = 8 };
+
 struct part { /* of a thread in the work on a head */
     int64_t number, threads; /* it is thread `number` of these */
-    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
-    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+    int64_t chunk0, chunk1, window; /* the chunks in its hands, and the most of them */
+    int64_t *folded, segments; /* segments of each group of elements, those of heads before this one among them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of its chunks */
     const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
 };
+
+/* How many chunks a segment has: as many of them for every thread, in no more rounds than the slots ask for. */
+INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+{
+    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
+        rounds = (each + part->window - 1) / part->window;
+    return (each + rounds - 1) / rounds;
+}
+
+/* Segments are folded into a group of elements in their order. */
+INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+}
+INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1)
+        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+}
 
 /* Waits for the others. */
 INLINE void meet(const struct part *part)
@@ -203,11 +248,6 @@ INLINE void meet(const struct part *part)
 #pragma omp barrier
 #endif
 }
-
-INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
@@ -601,27 +641,32 @@ TARGET_v4 APART void dot16_v4(int64_t steps, const float *a, int64_t a_step, con
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot17_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot17_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    float *compensation)
 {
-    dot_v4(4, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 3, NULL, compensation);
 }
 TARGET_v4 APART void dot18_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(4, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v4 APART void dot19_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
+    dot_v4(4, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v4 APART void dot20_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
     dot_v4(4, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot20_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot21_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(4, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot21_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot22_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v4 APART void dot22_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot23_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -1293,8 +1338,8 @@ TARGET_v4 APART void polysketch_learned_r32_begin_v4(const struct call *call, in
     (void)task;
     const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
@@ -1635,7 +1680,7 @@ TARGET_v4 APART void polysketch_learned_r32_keys_v4(const struct call *call, int
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v4 APART void polysketch_learned_r32_fold_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -1647,8 +1692,8 @@ TARGET_v4 APART void polysketch_learned_r32_fold_v4(const struct call *call, int
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
@@ -2362,6 +2407,351 @@ TARGET_v4 APART void polysketch_learned_r32_queries_v4(const struct call *call, 
     }
 }
 
+/* The same for a thread that has the head to itself, summed into what is carried. */
+TARGET_v4 APART void polysketch_learned_r32_keys_alone_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_9 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
+    float *const key_10 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
+    float *const key_12 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_15 = (float *)(void *)(part->work + 8704); /* [j: 64] */
+    float *const key_17 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
+    float *const key_19 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_21 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
+    float *const key_23 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_24 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_26 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_28 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
+    float *const key_30 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_32 = (float *)(void *)(part->work + 8704); /* [f: 192, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 82432); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 528; f += 16) {
+        store_v4(state + (chunk - chunk0) * 34320 + f, splat_v4(0.0f));
+    }
+    for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key + j, splat_v4(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_in[u] += load_v4(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_3 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_80 = load_v4(key + j) * 0.015625f;
+            vec_v4 key_3_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_79 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_new81 = k_tile_79 - t_80;
+                store_v4(k_tile + d * 64 + j, k_tile_new81);
+                key_3_in += k_tile_new81 * k_tile_new81;
+            }
+            store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+        }
+        /* key_5 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_5 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_83 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
+            vec_v4 key_5_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_82 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_new84 = k_tile_82 * t_83;
+                store_v4(k_tile + d * 64 + j, k_tile_new84);
+                key_5_in += k_tile_new84;
+            }
+            store_v4(key_5 + j, load_v4(key_5 + j) + key_5_in);
+        }
+        /* key_7 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_7 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_86 = load_v4(key_5 + j) * 0.015625f;
+            vec_v4 key_7_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_85 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_new87 = k_tile_85 - t_86;
+                store_v4(k_tile + d * 64 + j, k_tile_new87);
+                key_7_in += k_tile_new87 * k_tile_new87;
+            }
+            store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
+        }
+        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_7 + j, 1.0f / sqrt_v4((load_v4(key_7 + j) * 0.015625f) + 1e-05f));
+        }
+        /* key_9 = ((k_tile * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_7_88 = load_v4(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(key_9 + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_7_88) * sketch_g1_norm0_weight[d]) +
+                    sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+        dot9_v4(sketch_g1_w0, key_9, key_10);
+        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 key_10_89 = load_v4(key_10 + h * 64 + j);
+                store_v4(key_10 + h * 64 + j, (key_10_89 * 0.5f) * (tanh_v4((key_10_89 + (((key_10_89 * key_10_89) *
+                    key_10_89) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
+        dot10_v4(sketch_g1_w1, key_10, key_12);
+        /* key_13 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_13 + j, splat_v4(0.0f));
+        }
+        /* key_13 += key_12 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_13_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_13_in[u] = (vec_v4){0};
+            }
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_13_in[u] += load_v4(key_12 + r * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in[u]);
+            }
+        }
+        /* key_15 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_15 + j, splat_v4(0.0f));
+        }
+        /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_91 = load_v4(key_13 + j) * 0.03125f;
+            vec_v4 key_15_in = (vec_v4){0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v4 key_12_90 = load_v4(key_12 + r * 64 + j);
+                const vec_v4 key_12_new92 = key_12_90 - t_91;
+                store_v4(key_12 + r * 64 + j, key_12_new92);
+                key_15_in += key_12_new92 * key_12_new92;
+            }
+            store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
+        }
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_93 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(key_12 + r * 64 + j, ((load_v4(key_12 + r * 64 + j) * t_93) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+        dot11_v4(sketch_g1_w2, key_12, key_17);
+        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 key_17_94 = load_v4(key_17 + h * 64 + j);
+                store_v4(key_17 + h * 64 + j, (key_17_94 * 0.5f) * (tanh_v4((key_17_94 + (((key_17_94 * key_17_94) *
+                    key_17_94) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
+        dot10_v4(sketch_g1_w3, key_17, key_19);
+        /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 key_7_95 = load_v4(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_7_95) * sketch_g2_norm0_weight[d]) +
+                    sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
+        dot9_v4(sketch_g2_w0, k_tile, key_21);
+        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 key_21_96 = load_v4(key_21 + h * 64 + j);
+                store_v4(key_21 + h * 64 + j, (key_21_96 * 0.5f) * (tanh_v4((key_21_96 + (((key_21_96 * key_21_96) *
+                    key_21_96) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
+        dot10_v4(sketch_g2_w1, key_21, key_23);
+        /* key_24 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_24 + j, splat_v4(0.0f));
+        }
+        /* key_24 += key_23 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_24_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_24_in[u] = (vec_v4){0};
+            }
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_24_in[u] += load_v4(key_23 + r * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in[u]);
+            }
+        }
+        /* key_26 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_26 + j, splat_v4(0.0f));
+        }
+        /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_98 = load_v4(key_24 + j) * 0.03125f;
+            vec_v4 key_26_in = (vec_v4){0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v4 key_23_97 = load_v4(key_23 + r * 64 + j);
+                const vec_v4 key_23_new99 = key_23_97 - t_98;
+                store_v4(key_23 + r * 64 + j, key_23_new99);
+                key_26_in += key_23_new99 * key_23_new99;
+            }
+            store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
+        }
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_100 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(key_23 + r * 64 + j, ((load_v4(key_23 + r * 64 + j) * t_100) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+        dot11_v4(sketch_g2_w2, key_23, key_28);
+        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v4 key_28_101 = load_v4(key_28 + h * 64 + j);
+                store_v4(key_28 + h * 64 + j, (key_28_101 * 0.5f) * (tanh_v4((key_28_101 + (((key_28_101 * key_28_101) *
+                    key_28_101) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
+        dot10_v4(sketch_g2_w3, key_28, key_30);
+        /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_v4(key_19 + r * 64 + j, tanh_v4((load_v4(key_19 + r * 64 + j) * load_v4(key_30 + r * 64 + j)) *
+                    0.176776695f) * 5.656854f);
+            }
+        }
+        for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
+            const int64_t f1 = min(f0 + 192, f_end);
+            /* key_32 = key_19 * key_19 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+                for (int64_t f = f0; f < f1; f++) {
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        store_v4(key_32 + (f - f0) * 64 + j, load_v4(key_19 + (f % 32) * 64 + j) * load_v4(key_19 + (((f
+                            % 32) + (f / 32)) % 32) * 64 + j));
+                    }
+                }
+            }
+            /* state += key_32 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_v4 lane_sums = splat_v4(0);
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 term = load_v4(key_32 + (f - f0) * 64 + j);
+                    lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
+                        mask_v4), term, splat_v4(0));
+                }
+                const float total = lane_sum_v4(lane_sums);
+                state[(chunk - chunk0) * 34320 + f] += total;
+            }
+            /* carried_2[f][e] += sum over j of key_32 * v */
+            dot17_v4(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, carried_2 + f0 * 64,
+                carried_2_compensation + f0 * 64);
+        }
+    }
+}
+
+/* What the product of keys does not add to the states itself. */
+TARGET_v4 APART void polysketch_learned_r32_fold_alone_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried += state */
+        for (int64_t f = f0; f < f1; f += 16) {
+            add_v4(carried + f, carried_compensation + f, load_v4(state + (chunk - chunk0) * 34320 + f), splat_v4(1));
+        }
+    }
+}
+
 /* All of a head: every thread whose part this is calls it. */
 TARGET_v4 static void polysketch_learned_r32_linear_v4(const struct call *call, int64_t task, struct part *part)
 {
@@ -2370,17 +2760,37 @@ TARGET_v4 static void polysketch_learned_r32_linear_v4(const struct call *call, 
     for (int64_t turn = part->number; turn < ((528 + 31) / 32);
         turn += part->threads) polysketch_learned_r32_begin_v4(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_learned_r32_keys_v4(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((528 + 31) / 32);
-            turn += part->threads) polysketch_learned_r32_fold_v4(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_learned_r32_queries_v4(call, task, part, turn);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* it needs no slots: what is carried lies as one does */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            polysketch_learned_r32_queries_v4(call, task, part, part->chunk0);
+            part->slots = slots;
+            polysketch_learned_r32_keys_alone_v4(call, task, part, part->chunk0);
+            for (int64_t turn = 0; turn < ((528 + 31) / 32); turn++) polysketch_learned_r32_fold_alone_v4(call, task,
+                part, turn);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r32_keys_v4(call, task,
+                part, turn);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                for (int64_t turn = group * ((528 + 31) / 32) / 16; turn < (group + 1) * ((528 + 31) / 32) / 16; turn++)
+                    polysketch_learned_r32_fold_v4(call, task, part, turn);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r32_queries_v4(call, task,
+                part, turn);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
     }
+    meet(part);
 }
 
 /* States begin with no key. */
@@ -2667,8 +3077,8 @@ TARGET_v4 APART void polysketch_learned_r32_few_begin_2_v4(const struct call *ca
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 682240); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 682496); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 682752); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 698880); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 682496); /* [r_q: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 699136); /* [r_q: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -2838,7 +3248,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot17_v4(round_up(j1 - j0, 64), sketch_g1_w0, key_9, key_10);
+        dot18_v4(round_up(j1 - j0, 64), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2849,7 +3259,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot18_v4(round_up(j1 - j0, 64), sketch_g1_w1, key_10, key_12);
+        dot19_v4(round_up(j1 - j0, 64), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_13 + j, splat_v4(0.0f));
@@ -2895,7 +3305,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot19_v4(round_up(j1 - j0, 64), sketch_g1_w2, key_12, key_17);
+        dot20_v4(round_up(j1 - j0, 64), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2906,7 +3316,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot18_v4(round_up(j1 - j0, 64), sketch_g1_w3, key_17, key_19);
+        dot19_v4(round_up(j1 - j0, 64), sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             const vec_v4 key_7_34 = load_v4(key_7 + j);
@@ -2916,7 +3326,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot17_v4(round_up(j1 - j0, 64), sketch_g2_w0, k_tile, key_21);
+        dot18_v4(round_up(j1 - j0, 64), sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2927,7 +3337,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot18_v4(round_up(j1 - j0, 64), sketch_g2_w1, key_21, key_23);
+        dot19_v4(round_up(j1 - j0, 64), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             store_v4(key_24 + j, splat_v4(0.0f));
@@ -2973,7 +3383,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot19_v4(round_up(j1 - j0, 64), sketch_g2_w2, key_23, key_28);
+        dot20_v4(round_up(j1 - j0, 64), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2984,7 +3394,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot18_v4(round_up(j1 - j0, 64), sketch_g2_w3, key_28, key_30);
+        dot19_v4(round_up(j1 - j0, 64), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2993,7 +3403,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot20_v4(round_up(j1 - j0, 64), rows, query_31, key_19, score);
+        dot21_v4(round_up(j1 - j0, 64), rows, query_31, key_19, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -3027,7 +3437,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot21_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot22_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 seen[8];
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
@@ -3038,11 +3448,11 @@ TARGET_v4 APART void polysketch_learned_r32_few_keys_v4(const struct call *call,
                     v_row, j1 - j0, seen);
             }
         } else
-            dot22_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot23_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v4 APART void polysketch_learned_r32_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -3054,8 +3464,8 @@ TARGET_v4 APART void polysketch_learned_r32_few_fold_v4(const struct call *call,
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 682240); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 682496); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 682752); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 698880); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 682496); /* [r_q: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 699136); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -3087,7 +3497,7 @@ TARGET_v4 APART void polysketch_learned_r32_few_queries_v4(const struct call *ca
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     float *const carried = (float *)(void *)(part->shared + 682240); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 682752); /* [r_q: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 682496); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -3119,15 +3529,22 @@ TARGET_v4 static void polysketch_learned_r32_few_v4(const struct call *call, int
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) polysketch_learned_r32_few_begin_2_v4(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_learned_r32_few_keys_v4(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-            turn += part->threads) polysketch_learned_r32_few_fold_v4(call, task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r32_few_keys_v4(call, task,
+            part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
+                polysketch_learned_r32_few_fold_v4(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) polysketch_learned_r32_few_queries_v4(call, task, part, turn);
     meet(part);
@@ -3513,27 +3930,32 @@ TARGET_v3 APART void dot16_v3(int64_t lanes, int64_t steps, const float *a, int6
 {
     dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot17_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot17_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    float *compensation)
 {
-    dot_v3(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 3, NULL, compensation);
 }
 TARGET_v3 APART void dot18_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
 TARGET_v3 APART void dot19_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
+    dot_v3(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+TARGET_v3 APART void dot20_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
     dot_v3(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot20_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot21_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot21_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot22_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot22_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot23_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -4205,8 +4627,8 @@ TARGET_v3 APART void polysketch_learned_r32_begin_v3(const struct call *call, in
     (void)task;
     const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
@@ -4547,7 +4969,7 @@ TARGET_v3 APART void polysketch_learned_r32_keys_v3(const struct call *call, int
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v3 APART void polysketch_learned_r32_fold_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -4559,8 +4981,8 @@ TARGET_v3 APART void polysketch_learned_r32_fold_v3(const struct call *call, int
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
@@ -5275,6 +5697,351 @@ TARGET_v3 APART void polysketch_learned_r32_queries_v3(const struct call *call, 
     }
 }
 
+/* The same for a thread that has the head to itself, summed into what is carried. */
+TARGET_v3 APART void polysketch_learned_r32_keys_alone_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_9 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
+    float *const key_10 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
+    float *const key_12 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_15 = (float *)(void *)(part->work + 8704); /* [j: 64] */
+    float *const key_17 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
+    float *const key_19 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_21 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
+    float *const key_23 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_24 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_26 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_28 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
+    float *const key_30 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_32 = (float *)(void *)(part->work + 8704); /* [f: 192, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 82432); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 528; f += 8) {
+        store_v3(state + (chunk - chunk0) * 34320 + f, splat_v3(0.0f));
+    }
+    for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key + j, splat_v3(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_in[u] += load_v3(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_3 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_80 = load_v3(key + j) * 0.015625f;
+            vec_v3 key_3_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_79 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_new81 = k_tile_79 - t_80;
+                store_v3(k_tile + d * 64 + j, k_tile_new81);
+                key_3_in += k_tile_new81 * k_tile_new81;
+            }
+            store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+        }
+        /* key_5 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_5 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_83 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
+            vec_v3 key_5_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_82 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_new84 = k_tile_82 * t_83;
+                store_v3(k_tile + d * 64 + j, k_tile_new84);
+                key_5_in += k_tile_new84;
+            }
+            store_v3(key_5 + j, load_v3(key_5 + j) + key_5_in);
+        }
+        /* key_7 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_7 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_86 = load_v3(key_5 + j) * 0.015625f;
+            vec_v3 key_7_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_85 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_new87 = k_tile_85 - t_86;
+                store_v3(k_tile + d * 64 + j, k_tile_new87);
+                key_7_in += k_tile_new87 * k_tile_new87;
+            }
+            store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
+        }
+        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_7 + j, 1.0f / sqrt_v3((load_v3(key_7 + j) * 0.015625f) + 1e-05f));
+        }
+        /* key_9 = ((k_tile * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_7_88 = load_v3(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(key_9 + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_7_88) * sketch_g1_norm0_weight[d]) +
+                    sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+        dot9_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
+        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 key_10_89 = load_v3(key_10 + h * 64 + j);
+                store_v3(key_10 + h * 64 + j, (key_10_89 * 0.5f) * (tanh_v3((key_10_89 + (((key_10_89 * key_10_89) *
+                    key_10_89) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
+        dot10_v3(round_up(j1 - j0, 16), sketch_g1_w1, key_10, key_12);
+        /* key_13 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_13 + j, splat_v3(0.0f));
+        }
+        /* key_13 += key_12 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_13_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_13_in[u] = (vec_v3){0};
+            }
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_13_in[u] += load_v3(key_12 + r * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in[u]);
+            }
+        }
+        /* key_15 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_15 + j, splat_v3(0.0f));
+        }
+        /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_91 = load_v3(key_13 + j) * 0.03125f;
+            vec_v3 key_15_in = (vec_v3){0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v3 key_12_90 = load_v3(key_12 + r * 64 + j);
+                const vec_v3 key_12_new92 = key_12_90 - t_91;
+                store_v3(key_12 + r * 64 + j, key_12_new92);
+                key_15_in += key_12_new92 * key_12_new92;
+            }
+            store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
+        }
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_93 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(key_12 + r * 64 + j, ((load_v3(key_12 + r * 64 + j) * t_93) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+        dot11_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
+        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 key_17_94 = load_v3(key_17 + h * 64 + j);
+                store_v3(key_17 + h * 64 + j, (key_17_94 * 0.5f) * (tanh_v3((key_17_94 + (((key_17_94 * key_17_94) *
+                    key_17_94) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
+        dot10_v3(round_up(j1 - j0, 16), sketch_g1_w3, key_17, key_19);
+        /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 key_7_95 = load_v3(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_7_95) * sketch_g2_norm0_weight[d]) +
+                    sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
+        dot9_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_21);
+        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 key_21_96 = load_v3(key_21 + h * 64 + j);
+                store_v3(key_21 + h * 64 + j, (key_21_96 * 0.5f) * (tanh_v3((key_21_96 + (((key_21_96 * key_21_96) *
+                    key_21_96) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
+        dot10_v3(round_up(j1 - j0, 16), sketch_g2_w1, key_21, key_23);
+        /* key_24 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_24 + j, splat_v3(0.0f));
+        }
+        /* key_24 += key_23 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_24_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_24_in[u] = (vec_v3){0};
+            }
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_24_in[u] += load_v3(key_23 + r * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in[u]);
+            }
+        }
+        /* key_26 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_26 + j, splat_v3(0.0f));
+        }
+        /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_98 = load_v3(key_24 + j) * 0.03125f;
+            vec_v3 key_26_in = (vec_v3){0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_v3 key_23_97 = load_v3(key_23 + r * 64 + j);
+                const vec_v3 key_23_new99 = key_23_97 - t_98;
+                store_v3(key_23 + r * 64 + j, key_23_new99);
+                key_26_in += key_23_new99 * key_23_new99;
+            }
+            store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
+        }
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_100 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(key_23 + r * 64 + j, ((load_v3(key_23 + r * 64 + j) * t_100) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+        dot11_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
+        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_v3 key_28_101 = load_v3(key_28 + h * 64 + j);
+                store_v3(key_28 + h * 64 + j, (key_28_101 * 0.5f) * (tanh_v3((key_28_101 + (((key_28_101 * key_28_101) *
+                    key_28_101) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
+        dot10_v3(round_up(j1 - j0, 16), sketch_g2_w3, key_28, key_30);
+        /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_v3(key_19 + r * 64 + j, tanh_v3((load_v3(key_19 + r * 64 + j) * load_v3(key_30 + r * 64 + j)) *
+                    0.176776695f) * 5.656854f);
+            }
+        }
+        for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
+            const int64_t f1 = min(f0 + 192, f_end);
+            /* key_32 = key_19 * key_19 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                for (int64_t f = f0; f < f1; f++) {
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        store_v3(key_32 + (f - f0) * 64 + j, load_v3(key_19 + (f % 32) * 64 + j) * load_v3(key_19 + (((f
+                            % 32) + (f / 32)) % 32) * 64 + j));
+                    }
+                }
+            }
+            /* state += key_32 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_v3 lane_sums = splat_v3(0);
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 term = load_v3(key_32 + (f - f0) * 64 + j);
+                    lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
+                        mask_v3), term, splat_v3(0));
+                }
+                const float total = lane_sum_v3(lane_sums);
+                state[(chunk - chunk0) * 34320 + f] += total;
+            }
+            /* carried_2[f][e] += sum over j of key_32 * v */
+            dot17_v3(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, carried_2 + f0 * 64,
+                carried_2_compensation + f0 * 64);
+        }
+    }
+}
+
+/* What the product of keys does not add to the states itself. */
+TARGET_v3 APART void polysketch_learned_r32_fold_alone_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried += state */
+        for (int64_t f = f0; f < f1; f += 8) {
+            add_v3(carried + f, carried_compensation + f, load_v3(state + (chunk - chunk0) * 34320 + f), splat_v3(1));
+        }
+    }
+}
+
 /* All of a head: every thread whose part this is calls it. */
 TARGET_v3 static void polysketch_learned_r32_linear_v3(const struct call *call, int64_t task, struct part *part)
 {
@@ -5283,17 +6050,37 @@ TARGET_v3 static void polysketch_learned_r32_linear_v3(const struct call *call, 
     for (int64_t turn = part->number; turn < ((528 + 31) / 32);
         turn += part->threads) polysketch_learned_r32_begin_v3(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_learned_r32_keys_v3(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((528 + 31) / 32);
-            turn += part->threads) polysketch_learned_r32_fold_v3(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_learned_r32_queries_v3(call, task, part, turn);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* it needs no slots: what is carried lies as one does */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            polysketch_learned_r32_queries_v3(call, task, part, part->chunk0);
+            part->slots = slots;
+            polysketch_learned_r32_keys_alone_v3(call, task, part, part->chunk0);
+            for (int64_t turn = 0; turn < ((528 + 31) / 32); turn++) polysketch_learned_r32_fold_alone_v3(call, task,
+                part, turn);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r32_keys_v3(call, task,
+                part, turn);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                for (int64_t turn = group * ((528 + 31) / 32) / 16; turn < (group + 1) * ((528 + 31) / 32) / 16; turn++)
+                    polysketch_learned_r32_fold_v3(call, task, part, turn);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r32_queries_v3(call, task,
+                part, turn);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
     }
+    meet(part);
 }
 
 /* States begin with no key. */
@@ -5580,8 +6367,8 @@ TARGET_v3 APART void polysketch_learned_r32_few_begin_2_v3(const struct call *ca
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 682240); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 682496); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 682752); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 698880); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 682496); /* [r_q: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 699136); /* [r_q: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -5751,7 +6538,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot17_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
+        dot18_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5762,7 +6549,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot18_v3(round_up(j1 - j0, 16), sketch_g1_w1, key_10, key_12);
+        dot19_v3(round_up(j1 - j0, 16), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_13 + j, splat_v3(0.0f));
@@ -5808,7 +6595,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot19_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
+        dot20_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5819,7 +6606,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot18_v3(round_up(j1 - j0, 16), sketch_g1_w3, key_17, key_19);
+        dot19_v3(round_up(j1 - j0, 16), sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             const vec_v3 key_7_34 = load_v3(key_7 + j);
@@ -5829,7 +6616,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot17_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_21);
+        dot18_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5840,7 +6627,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot18_v3(round_up(j1 - j0, 16), sketch_g2_w1, key_21, key_23);
+        dot19_v3(round_up(j1 - j0, 16), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             store_v3(key_24 + j, splat_v3(0.0f));
@@ -5886,7 +6673,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot19_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
+        dot20_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -5897,7 +6684,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot18_v3(round_up(j1 - j0, 16), sketch_g2_w3, key_28, key_30);
+        dot19_v3(round_up(j1 - j0, 16), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -5906,7 +6693,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot20_v3(round_up(j1 - j0, 16), rows, query_31, key_19, score);
+        dot21_v3(round_up(j1 - j0, 16), rows, query_31, key_19, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -5940,7 +6727,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot21_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot22_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
@@ -5951,11 +6738,11 @@ TARGET_v3 APART void polysketch_learned_r32_few_keys_v3(const struct call *call,
                     v_row, j1 - j0, seen);
             }
         } else
-            dot22_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot23_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v3 APART void polysketch_learned_r32_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -5967,8 +6754,8 @@ TARGET_v3 APART void polysketch_learned_r32_few_fold_v3(const struct call *call,
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 682240); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 682496); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 682752); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 698880); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 682496); /* [r_q: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 699136); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -6000,7 +6787,7 @@ TARGET_v3 APART void polysketch_learned_r32_few_queries_v3(const struct call *ca
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     float *const carried = (float *)(void *)(part->shared + 682240); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 682752); /* [r_q: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 682496); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -6032,15 +6819,22 @@ TARGET_v3 static void polysketch_learned_r32_few_v3(const struct call *call, int
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) polysketch_learned_r32_few_begin_2_v3(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_learned_r32_few_keys_v3(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-            turn += part->threads) polysketch_learned_r32_few_fold_v3(call, task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r32_few_keys_v3(call, task,
+            part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
+                polysketch_learned_r32_few_fold_v3(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) polysketch_learned_r32_few_queries_v3(call, task, part, turn);
     meet(part);
@@ -6415,27 +7209,32 @@ APART void dot16_any(int64_t lanes, int64_t steps, const float *a, int64_t a_ste
 {
     dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot17_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot17_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    float *compensation)
 {
-    dot_any(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 3, NULL, compensation);
 }
 APART void dot18_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(2, lanes, 256, 4, 64, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
 APART void dot19_any(int64_t lanes, const float *a, const float *b, float *c)
 {
+    dot_any(2, lanes, 32, 2, 256, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
+}
+APART void dot20_any(int64_t lanes, const float *a, const float *b, float *c)
+{
     dot_any(2, lanes, 256, 4, 32, 32, a, 1, 256, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot20_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot21_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot21_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot22_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot22_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot23_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -7107,8 +7906,8 @@ APART void polysketch_learned_r32_begin_any(const struct call *call, int64_t tas
     (void)task;
     const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
@@ -7448,7 +8247,7 @@ APART void polysketch_learned_r32_keys_any(const struct call *call, int64_t task
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 APART void polysketch_learned_r32_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
@@ -7459,8 +8258,8 @@ APART void polysketch_learned_r32_fold_any(const struct call *call, int64_t task
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
@@ -8176,6 +8975,352 @@ APART void polysketch_learned_r32_queries_any(const struct call *call, int64_t t
     }
 }
 
+/* The same for a thread that has the head to itself, summed into what is carried. */
+APART void polysketch_learned_r32_keys_alone_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1_norm0_weight = call->params->sketch_g1_norm0_weight;
+    const float *const sketch_g1_norm0_bias = call->params->sketch_g1_norm0_bias;
+    const float *const sketch_g1_w0 = call->params->sketch_g1_w0;
+    const float *const sketch_g1_w1 = call->params->sketch_g1_w1;
+    const float *const sketch_g1_norm1_weight = call->params->sketch_g1_norm1_weight;
+    const float *const sketch_g1_norm1_bias = call->params->sketch_g1_norm1_bias;
+    const float *const sketch_g1_w2 = call->params->sketch_g1_w2;
+    const float *const sketch_g1_w3 = call->params->sketch_g1_w3;
+    const float *const sketch_g2_norm0_weight = call->params->sketch_g2_norm0_weight;
+    const float *const sketch_g2_norm0_bias = call->params->sketch_g2_norm0_bias;
+    const float *const sketch_g2_w0 = call->params->sketch_g2_w0;
+    const float *const sketch_g2_w1 = call->params->sketch_g2_w1;
+    const float *const sketch_g2_norm1_weight = call->params->sketch_g2_norm1_weight;
+    const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
+    const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
+    const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_7 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_9 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
+    float *const key_10 = (float *)(void *)(part->work + 16896); /* [h: 256, j: 64] */
+    float *const key_12 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_15 = (float *)(void *)(part->work + 8704); /* [j: 64] */
+    float *const key_17 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
+    float *const key_19 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64] */
+    float *const key_21 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
+    float *const key_23 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_24 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_26 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_28 = (float *)(void *)(part->work + 8704); /* [h: 256, j: 64] */
+    float *const key_30 = (float *)(void *)(part->work + 74240); /* [r: 32, j: 64] */
+    float *const key_32 = (float *)(void *)(part->work + 8704); /* [f: 192, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 82432); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 528; f += 4) {
+        store_any(state + (chunk - chunk0) * 34320 + f, splat_any(0.0f));
+    }
+    for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key + j, splat_any(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_in[u] += load_any(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_3 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_80 = load_any(key + j) * 0.015625f;
+            vec_any key_3_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_79 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_new81 = k_tile_79 - t_80;
+                store_any(k_tile + d * 64 + j, k_tile_new81);
+                key_3_in += k_tile_new81 * k_tile_new81;
+            }
+            store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+        }
+        /* key_5 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_5 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_83 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
+            vec_any key_5_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_82 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_new84 = k_tile_82 * t_83;
+                store_any(k_tile + d * 64 + j, k_tile_new84);
+                key_5_in += k_tile_new84;
+            }
+            store_any(key_5 + j, load_any(key_5 + j) + key_5_in);
+        }
+        /* key_7 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_7 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_86 = load_any(key_5 + j) * 0.015625f;
+            vec_any key_7_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_85 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_new87 = k_tile_85 - t_86;
+                store_any(k_tile + d * 64 + j, k_tile_new87);
+                key_7_in += k_tile_new87 * k_tile_new87;
+            }
+            store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
+        }
+        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_7 + j, 1.0f / sqrt_any((load_any(key_7 + j) * 0.015625f) + 1e-05f));
+        }
+        /* key_9 = ((k_tile * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_7_88 = load_any(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(key_9 + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_7_88) * sketch_g1_norm0_weight[d]) +
+                    sketch_g1_norm0_bias[d]);
+            }
+        }
+        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
+        dot9_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
+        /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any key_10_89 = load_any(key_10 + h * 64 + j);
+                store_any(key_10 + h * 64 + j, (key_10_89 * 0.5f) * (tanh_any((key_10_89 + (((key_10_89 * key_10_89) *
+                    key_10_89) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
+        dot10_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
+        /* key_13 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_13 + j, splat_any(0.0f));
+        }
+        /* key_13 += key_12 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_13_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_13_in[u] = (vec_any){0};
+            }
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_13_in[u] += load_any(key_12 + r * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_13 + j, load_any(key_13 + j) + key_13_in[u]);
+            }
+        }
+        /* key_15 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_15 + j, splat_any(0.0f));
+        }
+        /* key_12 = key_12 - (key_13 * 0.03125f); key_15 += key_12 * key_12 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_91 = load_any(key_13 + j) * 0.03125f;
+            vec_any key_15_in = (vec_any){0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_any key_12_90 = load_any(key_12 + r * 64 + j);
+                const vec_any key_12_new92 = key_12_90 - t_91;
+                store_any(key_12 + r * 64 + j, key_12_new92);
+                key_15_in += key_12_new92 * key_12_new92;
+            }
+            store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
+        }
+        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.03125f) + 1e-05f))) * sketch.g1.norm1.weight) +
+           sketch.g1.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_93 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(key_12 + r * 64 + j, ((load_any(key_12 + r * 64 + j) * t_93) * sketch_g1_norm1_weight[r]) +
+                    sketch_g1_norm1_bias[r]);
+            }
+        }
+        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
+        dot11_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
+        /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any key_17_94 = load_any(key_17 + h * 64 + j);
+                store_any(key_17 + h * 64 + j, (key_17_94 * 0.5f) * (tanh_any((key_17_94 + (((key_17_94 * key_17_94) *
+                    key_17_94) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
+        dot10_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
+        /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any key_7_95 = load_any(key_7 + j);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_7_95) * sketch_g2_norm0_weight[d])
+                    + sketch_g2_norm0_bias[d]);
+            }
+        }
+        /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
+        dot9_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
+        /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any key_21_96 = load_any(key_21 + h * 64 + j);
+                store_any(key_21 + h * 64 + j, (key_21_96 * 0.5f) * (tanh_any((key_21_96 + (((key_21_96 * key_21_96) *
+                    key_21_96) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
+        dot10_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
+        /* key_24 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_24 + j, splat_any(0.0f));
+        }
+        /* key_24 += key_23 */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_24_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_24_in[u] = (vec_any){0};
+            }
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_24_in[u] += load_any(key_23 + r * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key_24 + j, load_any(key_24 + j) + key_24_in[u]);
+            }
+        }
+        /* key_26 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_26 + j, splat_any(0.0f));
+        }
+        /* key_23 = key_23 - (key_24 * 0.03125f); key_26 += key_23 * key_23 */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_98 = load_any(key_24 + j) * 0.03125f;
+            vec_any key_26_in = (vec_any){0};
+            for (int64_t r = 0; r < 32; r++) {
+                const vec_any key_23_97 = load_any(key_23 + r * 64 + j);
+                const vec_any key_23_new99 = key_23_97 - t_98;
+                store_any(key_23 + r * 64 + j, key_23_new99);
+                key_26_in += key_23_new99 * key_23_new99;
+            }
+            store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
+        }
+        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.03125f) + 1e-05f))) * sketch.g2.norm1.weight) +
+           sketch.g2.norm1.bias */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_100 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.03125f) + 1e-05f);
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(key_23 + r * 64 + j, ((load_any(key_23 + r * 64 + j) * t_100) * sketch_g2_norm1_weight[r]) +
+                    sketch_g2_norm1_bias[r]);
+            }
+        }
+        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
+        dot11_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
+        /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
+           */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t h = 0; h < 256; h++) {
+                const vec_any key_28_101 = load_any(key_28 + h * 64 + j);
+                store_any(key_28 + h * 64 + j, (key_28_101 * 0.5f) * (tanh_any((key_28_101 + (((key_28_101 * key_28_101)
+                    * key_28_101) * 0.044715f)) * 0.7978846f) + 1.0f));
+            }
+        }
+        /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
+        dot10_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
+        /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t r = 0; r < 32; r++) {
+                store_any(key_19 + r * 64 + j, tanh_any((load_any(key_19 + r * 64 + j) * load_any(key_30 + r * 64 + j))
+                    * 0.176776695f) * 5.656854f);
+            }
+        }
+        for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
+            const int64_t f1 = min(f0 + 192, f_end);
+            /* key_32 = key_19 * key_19 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                for (int64_t f = f0; f < f1; f++) {
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        store_any(key_32 + (f - f0) * 64 + j, load_any(key_19 + (f % 32) * 64 + j) * load_any(key_19 +
+                            (((f % 32) + (f / 32)) % 32) * 64 + j));
+                    }
+                }
+            }
+            /* state += key_32 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_any lane_sums = splat_any(0);
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any term = load_any(key_32 + (f - f0) * 64 + j);
+                    lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                        mask_any), term, splat_any(0));
+                }
+                const float total = lane_sum_any(lane_sums);
+                state[(chunk - chunk0) * 34320 + f] += total;
+            }
+            /* carried_2[f][e] += sum over j of key_32 * v */
+            dot17_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, carried_2 + f0 * 64,
+                carried_2_compensation + f0 * 64);
+        }
+    }
+}
+
+/* What the product of keys does not add to the states itself. */
+APART void polysketch_learned_r32_fold_alone_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried += state */
+        for (int64_t f = f0; f < f1; f += 4) {
+            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 34320 + f),
+                splat_any(1));
+        }
+    }
+}
+
 /* All of a head: every thread whose part this is calls it. */
 static void polysketch_learned_r32_linear_any(const struct call *call, int64_t task, struct part *part)
 {
@@ -8184,17 +9329,37 @@ static void polysketch_learned_r32_linear_any(const struct call *call, int64_t t
     for (int64_t turn = part->number; turn < ((528 + 31) / 32);
         turn += part->threads) polysketch_learned_r32_begin_any(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_learned_r32_keys_any(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((528 + 31) / 32);
-            turn += part->threads) polysketch_learned_r32_fold_any(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_learned_r32_queries_any(call, task, part, turn);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* it needs no slots: what is carried lies as one does */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            polysketch_learned_r32_queries_any(call, task, part, part->chunk0);
+            part->slots = slots;
+            polysketch_learned_r32_keys_alone_any(call, task, part, part->chunk0);
+            for (int64_t turn = 0; turn < ((528 + 31) / 32); turn++) polysketch_learned_r32_fold_alone_any(call, task,
+                part, turn);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r32_keys_any(call, task,
+                part, turn);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                for (int64_t turn = group * ((528 + 31) / 32) / 16; turn < (group + 1) * ((528 + 31) / 32) / 16; turn++)
+                    polysketch_learned_r32_fold_any(call, task, part, turn);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r32_queries_any(call,
+                task, part, turn);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
     }
+    meet(part);
 }
 
 /* States begin with no key. */
@@ -8481,8 +9646,8 @@ APART void polysketch_learned_r32_few_begin_2_any(const struct call *call, int64
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 682240); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 682496); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 682752); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 698880); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 682496); /* [r_q: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 699136); /* [r_q: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -8652,7 +9817,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot17_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
+        dot18_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
         /* key_10 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8663,7 +9828,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_12[r][j] = sum over h of sketch_g1_w1 * key_10 */
-        dot18_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
+        dot19_any(round_up(j1 - j0, 8), sketch_g1_w1, key_10, key_12);
         /* key_13 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_13 + j, splat_any(0.0f));
@@ -8709,7 +9874,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot19_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
+        dot20_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
         /* key_17 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8720,7 +9885,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_19[r][j] = sum over h of sketch_g1_w3 * key_17 */
-        dot18_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
+        dot19_any(round_up(j1 - j0, 8), sketch_g1_w3, key_17, key_19);
         /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             const vec_any key_7_34 = load_any(key_7 + j);
@@ -8730,7 +9895,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot17_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
+        dot18_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
         /* key_21 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8741,7 +9906,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_23[r][j] = sum over h of sketch_g2_w1 * key_21 */
-        dot18_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
+        dot19_any(round_up(j1 - j0, 8), sketch_g2_w1, key_21, key_23);
         /* key_24 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             store_any(key_24 + j, splat_any(0.0f));
@@ -8787,7 +9952,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot19_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
+        dot20_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
         /* key_28 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f) + 1.0f)
            */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -8798,7 +9963,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* key_30[r][j] = sum over h of sketch_g2_w3 * key_28 */
-        dot18_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
+        dot19_any(round_up(j1 - j0, 8), sketch_g2_w3, key_28, key_30);
         /* key_19 = tanh((key_19 * key_30) * 0.176776695f) * 5.656854f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 32; r++) {
@@ -8807,7 +9972,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
             }
         }
         /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot20_any(round_up(j1 - j0, 8), rows, query_31, key_19, score);
+        dot21_any(round_up(j1 - j0, 8), rows, query_31, key_19, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -8841,7 +10006,7 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot21_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot22_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
@@ -8852,11 +10017,11 @@ APART void polysketch_learned_r32_few_keys_any(const struct call *call, int64_t 
                     v_row, j1 - j0, seen);
             }
         } else
-            dot22_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot23_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 APART void polysketch_learned_r32_few_fold_any(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -8868,8 +10033,8 @@ APART void polysketch_learned_r32_few_fold_any(const struct call *call, int64_t 
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 682240); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 682496); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 682752); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 698880); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 682496); /* [r_q: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 699136); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -8901,7 +10066,7 @@ APART void polysketch_learned_r32_few_queries_any(const struct call *call, int64
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     float *const carried = (float *)(void *)(part->shared + 682240); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 682752); /* [r_q: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 682496); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -8933,15 +10098,22 @@ static void polysketch_learned_r32_few_any(const struct call *call, int64_t task
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) polysketch_learned_r32_few_begin_2_any(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_learned_r32_few_keys_any(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-            turn += part->threads) polysketch_learned_r32_few_fold_any(call, task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r32_few_keys_any(call, task,
+            part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
+                polysketch_learned_r32_few_fold_any(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) polysketch_learned_r32_few_queries_any(call, task, part, turn);
     meet(part);
@@ -9043,11 +10215,11 @@ static void together(const struct version *v, int threads, int number, int there
     const size_t all = (size_t)threads;
     part->number = number;
     part->threads = there;
+    part->segments = 0;
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
-    part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
-    part->window -= part->window % part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
+    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
 }
 
 size_t polysketch_learned_r32_params_size(void)
@@ -9099,6 +10271,7 @@ struct work {
     int64_t next;         /* the first task that none has taken */
     unsigned char *workspace;
     size_t bytes; /* of it, a thread's */
+    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
 /* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
@@ -9128,7 +10301,7 @@ static void work_on(void *work)
     const int number = take_number(w);
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
     struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
-        .slots = own + this->own + this->shared, .team = w->call->p.team};
+        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
     for (int64_t task; (task = take_task(w)) < w->alone;) {
         if (this->head)
             this->head(w->call, task, &part);

@@ -162,6 +162,9 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+#ifdef __unix__
+#include <sched.h>
+#endif
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
@@ -184,12 +187,54 @@ struct call { /* what every thread needs to know */
     float *out;
 };
 
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* Waits until another thread has raised the number to that. */
+INLINE void await_number(const int64_t *number, int64_t to)
+{
+    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+#if defined(__unix__)
+        if (tries >= 1000) sched_yield(); /* it may need this processor */
+#endif
+    }
+}
+
+/* Elements of the states come in groups, so that a thread may fold into the first while the one before it folds into
+   the last; how many segments each group has taken in stands on a line of its own. */
+enum { NUMBERS_OF_LINE = 8 };
+
 struct part { /* of a thread in the work on a head */
     int64_t number, threads; /* it is thread `number` of these */
-    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
-    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+    int64_t chunk0, chunk1, window; /* the chunks in its hands, and the most of them */
+    int64_t *folded, segments; /* segments of each group of elements, those of heads before this one among them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of its chunks */
     const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
 };
+
+/* How many chunks a segment has: as many of them for every thread, in no more rounds than the slots ask for. */
+INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+{
+    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
+        rounds = (each + part->window - 1) / part->window;
+    return (each + rounds - 1) / rounds;
+}
+
+/* Segments are folded into a group of elements in their order. */
+INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+}
+INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1)
+        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+}
 
 /* Waits for the others. */
 INLINE void meet(const struct part *part)
@@ -203,11 +248,6 @@ INLINE void meet(const struct part *part)
 #pragma omp barrier
 #endif
 }
-
-INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
@@ -1385,8 +1425,8 @@ TARGET_v4 APART void polysketch_learned_r64_begin_v4(const struct call *call, in
     (void)task;
     const int64_t f0 = turn * 32, f1 = min(f0 + 32, 2080);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
+    float *const carried_2 = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
@@ -1789,7 +1829,7 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v4 APART void polysketch_learned_r64_fold_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -1801,8 +1841,8 @@ TARGET_v4 APART void polysketch_learned_r64_fold_v4(const struct call *call, int
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
+    float *const carried_2 = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
@@ -2632,17 +2672,24 @@ TARGET_v4 static void polysketch_learned_r64_linear_v4(const struct call *call, 
     for (int64_t turn = part->number; turn < ((2080 + 31) / 32);
         turn += part->threads) polysketch_learned_r64_begin_v4(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_learned_r64_keys_v4(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((2080 + 31) / 32);
-            turn += part->threads) polysketch_learned_r64_fold_v4(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_learned_r64_queries_v4(call, task, part, turn);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r64_keys_v4(call, task, part,
+            turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((2080 + 31) / 32) / 16; turn < (group + 1) * ((2080 + 31) / 32) / 16; turn++)
+                polysketch_learned_r64_fold_v4(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r64_queries_v4(call, task,
+            part, turn);
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
 }
 
 /* States begin with no key. */
@@ -2929,8 +2976,8 @@ TARGET_v4 APART void polysketch_learned_r64_few_begin_2_v4(const struct call *ca
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1280512); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1280768); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1296896); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -3358,7 +3405,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v4 APART void polysketch_learned_r64_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -3370,8 +3417,8 @@ TARGET_v4 APART void polysketch_learned_r64_few_fold_v4(const struct call *call,
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1280512); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1280768); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1296896); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -3403,7 +3450,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_queries_v4(const struct call *ca
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1280768); /* [r_q: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -3435,15 +3482,22 @@ TARGET_v4 static void polysketch_learned_r64_few_v4(const struct call *call, int
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) polysketch_learned_r64_few_begin_2_v4(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_learned_r64_few_keys_v4(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-            turn += part->threads) polysketch_learned_r64_few_fold_v4(call, task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r64_few_keys_v4(call, task,
+            part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
+                polysketch_learned_r64_few_fold_v4(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) polysketch_learned_r64_few_queries_v4(call, task, part, turn);
     meet(part);
@@ -4613,8 +4667,8 @@ TARGET_v3 APART void polysketch_learned_r64_begin_v3(const struct call *call, in
     (void)task;
     const int64_t f0 = turn * 32, f1 = min(f0 + 32, 2080);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
+    float *const carried_2 = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
@@ -5017,7 +5071,7 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v3 APART void polysketch_learned_r64_fold_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -5029,8 +5083,8 @@ TARGET_v3 APART void polysketch_learned_r64_fold_v3(const struct call *call, int
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
+    float *const carried_2 = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
@@ -5861,17 +5915,24 @@ TARGET_v3 static void polysketch_learned_r64_linear_v3(const struct call *call, 
     for (int64_t turn = part->number; turn < ((2080 + 31) / 32);
         turn += part->threads) polysketch_learned_r64_begin_v3(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_learned_r64_keys_v3(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((2080 + 31) / 32);
-            turn += part->threads) polysketch_learned_r64_fold_v3(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_learned_r64_queries_v3(call, task, part, turn);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r64_keys_v3(call, task, part,
+            turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((2080 + 31) / 32) / 16; turn < (group + 1) * ((2080 + 31) / 32) / 16; turn++)
+                polysketch_learned_r64_fold_v3(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r64_queries_v3(call, task,
+            part, turn);
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
 }
 
 /* States begin with no key. */
@@ -6158,8 +6219,8 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_2_v3(const struct call *ca
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1280512); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1280768); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1296896); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -6587,7 +6648,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v3 APART void polysketch_learned_r64_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -6599,8 +6660,8 @@ TARGET_v3 APART void polysketch_learned_r64_few_fold_v3(const struct call *call,
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1280512); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1280768); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1296896); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -6632,7 +6693,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_queries_v3(const struct call *ca
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1280768); /* [r_q: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -6664,15 +6725,22 @@ TARGET_v3 static void polysketch_learned_r64_few_v3(const struct call *call, int
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) polysketch_learned_r64_few_begin_2_v3(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_learned_r64_few_keys_v3(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-            turn += part->threads) polysketch_learned_r64_few_fold_v3(call, task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r64_few_keys_v3(call, task,
+            part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
+                polysketch_learned_r64_few_fold_v3(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) polysketch_learned_r64_few_queries_v3(call, task, part, turn);
     meet(part);
@@ -7831,8 +7899,8 @@ APART void polysketch_learned_r64_begin_any(const struct call *call, int64_t tas
     (void)task;
     const int64_t f0 = turn * 32, f1 = min(f0 + 32, 2080);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
+    float *const carried_2 = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
@@ -8234,7 +8302,7 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 APART void polysketch_learned_r64_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
@@ -8245,8 +8313,8 @@ APART void polysketch_learned_r64_fold_any(const struct call *call, int64_t task
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
     float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
-    float *const carried_2 = (float *)(void *)(part->shared + 16640); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
+    float *const carried_2 = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
@@ -9078,17 +9146,24 @@ static void polysketch_learned_r64_linear_any(const struct call *call, int64_t t
     for (int64_t turn = part->number; turn < ((2080 + 31) / 32);
         turn += part->threads) polysketch_learned_r64_begin_any(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_learned_r64_keys_any(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((2080 + 31) / 32);
-            turn += part->threads) polysketch_learned_r64_fold_any(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_learned_r64_queries_any(call, task, part, turn);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r64_keys_any(call, task, part,
+            turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((2080 + 31) / 32) / 16; turn < (group + 1) * ((2080 + 31) / 32) / 16; turn++)
+                polysketch_learned_r64_fold_any(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r64_queries_any(call, task,
+            part, turn);
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
 }
 
 /* States begin with no key. */
@@ -9375,8 +9450,8 @@ APART void polysketch_learned_r64_few_begin_2_any(const struct call *call, int64
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1280512); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1280768); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1296896); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -9804,7 +9879,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 APART void polysketch_learned_r64_few_fold_any(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -9816,8 +9891,8 @@ APART void polysketch_learned_r64_few_fold_any(const struct call *call, int64_t 
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1280512); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1280768); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1296896); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -9849,7 +9924,7 @@ APART void polysketch_learned_r64_few_queries_any(const struct call *call, int64
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1280768); /* [r_q: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -9881,15 +9956,22 @@ static void polysketch_learned_r64_few_any(const struct call *call, int64_t task
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) polysketch_learned_r64_few_begin_2_any(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_learned_r64_few_keys_any(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-            turn += part->threads) polysketch_learned_r64_few_fold_any(call, task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r64_few_keys_any(call, task,
+            part, turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
+                polysketch_learned_r64_few_fold_any(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) polysketch_learned_r64_few_queries_any(call, task, part, turn);
     meet(part);
@@ -9991,11 +10073,11 @@ static void together(const struct version *v, int threads, int number, int there
     const size_t all = (size_t)threads;
     part->number = number;
     part->threads = there;
+    part->segments = 0;
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
-    part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
-    part->window -= part->window % part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
+    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
 }
 
 size_t polysketch_learned_r64_params_size(void)
@@ -10047,6 +10129,7 @@ struct work {
     int64_t next;         /* the first task that none has taken */
     unsigned char *workspace;
     size_t bytes; /* of it, a thread's */
+    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
 /* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
@@ -10076,7 +10159,7 @@ static void work_on(void *work)
     const int number = take_number(w);
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
     struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
-        .slots = own + this->own + this->shared, .team = w->call->p.team};
+        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
     for (int64_t task; (task = take_task(w)) < w->alone;) {
         if (this->head)
             this->head(w->call, task, &part);

@@ -71,6 +71,9 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+#ifdef __unix__
+#include <sched.h>
+#endif
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
@@ -93,12 +96,54 @@ struct call { /* what every thread needs to know */
     float *out;
 };
 
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* Waits until another thread has raised the number to that. */
+INLINE void await_number(const int64_t *number, int64_t to)
+{
+    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+#if defined(__unix__)
+        if (tries >= 1000) sched_yield(); /* it may need this processor */
+#endif
+    }
+}
+
+/* Elements of the states come in groups, so that a thread may fold into the first while the one before it folds into
+   the last; how many segments each group has taken in stands on a line of its own. */
+enum { NUMBERS_OF_LINE = 8 };
+
 struct part { /* of a thread in the work on a head */
     int64_t number, threads; /* it is thread `number` of these */
-    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
-    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+    int64_t chunk0, chunk1, window; /* the chunks in its hands, and the most of them */
+    int64_t *folded, segments; /* segments of each group of elements, those of heads before this one among them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of its chunks */
     const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
 };
+
+/* How many chunks a segment has: as many of them for every thread, in no more rounds than the slots ask for. */
+INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+{
+    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
+        rounds = (each + part->window - 1) / part->window;
+    return (each + rounds - 1) / rounds;
+}
+
+/* Segments are folded into a group of elements in their order. */
+INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+}
+INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1)
+        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+}
 
 /* Waits for the others. */
 INLINE void meet(const struct part *part)
@@ -112,11 +157,6 @@ INLINE void meet(const struct part *part)
 #pragma omp barrier
 #endif
 }
-
-INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
@@ -468,19 +508,24 @@ TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, con
 {
     dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v4 APART void dot11_v4(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot11_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    float *compensation)
+{
+    dot_v4(4, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 3, NULL, compensation);
+}
+TARGET_v4 APART void dot12_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v4(4, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot13_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v4(4, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v4 APART void dot13_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v4(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v4 APART void dot15_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -754,8 +799,8 @@ TARGET_v4 APART void polysketch_r32_begin_v4(const struct call *call, int64_t ta
     (void)task;
     const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
@@ -890,7 +935,7 @@ TARGET_v4 APART void polysketch_r32_keys_v4(const struct call *call, int64_t tas
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v4 APART void polysketch_r32_fold_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -902,8 +947,8 @@ TARGET_v4 APART void polysketch_r32_fold_v4(const struct call *call, int64_t tas
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
@@ -1219,6 +1264,145 @@ TARGET_v4 APART void polysketch_r32_queries_v4(const struct call *call, int64_t 
     }
 }
 
+/* The same for a thread that has the head to itself, summed into what is carried. */
+TARGET_v4 APART void polysketch_r32_keys_alone_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
+    float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 528; f += 16) {
+        store_v4(state + (chunk - chunk0) * 34320 + f, splat_v4(0.0f));
+    }
+    for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key + j, splat_v4(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            vec_v4 key_in[4];
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                key_in[u] = (vec_v4){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    key_in[u] += load_v4(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            }
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            store_v4(key_3 + j, splat_v4(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_23 = load_v4(key + j) * 0.015625f;
+            vec_v4 key_3_in = (vec_v4){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v4 k_tile_22 = load_v4(k_tile + d * 64 + j);
+                const vec_v4 k_tile_new24 = k_tile_22 - t_23;
+                store_v4(k_tile + d * 64 + j, k_tile_new24);
+                key_3_in += k_tile_new24 * k_tile_new24;
+            }
+            store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            const vec_v4 t_25 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v4(k_tile + d * 64 + j, load_v4(k_tile + d * 64 + j) * t_25);
+            }
+        }
+        /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
+        dot5_v4(sketch_g1, k_tile, key_5);
+        /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
+        dot5_v4(sketch_g2, k_tile, key_6);
+        /* key_5 = (key_5 * key_6) * 0.176776695f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                    store_v4(key_5 + r * 64 + j, (load_v4(key_5 + r * 64 + j) * load_v4(key_6 + r * 64 + j)) *
+                        0.176776695f);
+                }
+            }
+        }
+        for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
+            const int64_t f1 = min(f0 + 192, f_end);
+            /* key_8 = key_5 * key_5 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
+                for (int64_t f = f0; f < f1; f++) {
+                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                        store_v4(key_8 + (f - f0) * 64 + j, load_v4(key_5 + (f % 32) * 64 + j) * load_v4(key_5 + (((f %
+                            32) + (f / 32)) % 32) * 64 + j));
+                    }
+                }
+            }
+            /* state += key_8 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_v4 lane_sums = splat_v4(0);
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    const vec_v4 term = load_v4(key_8 + (f - f0) * 64 + j);
+                    lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
+                        mask_v4), term, splat_v4(0));
+                }
+                const float total = lane_sum_v4(lane_sums);
+                state[(chunk - chunk0) * 34320 + f] += total;
+            }
+            /* carried_2[f][e] += sum over j of key_8 * v */
+            dot11_v4(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, carried_2 + f0 * 64,
+                carried_2_compensation + f0 * 64);
+        }
+    }
+}
+
+/* What the product of keys does not add to the states itself. */
+TARGET_v4 APART void polysketch_r32_fold_alone_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried += state */
+        for (int64_t f = f0; f < f1; f += 16) {
+            add_v4(carried + f, carried_compensation + f, load_v4(state + (chunk - chunk0) * 34320 + f), splat_v4(1));
+        }
+    }
+}
+
 /* All of a head: every thread whose part this is calls it. */
 TARGET_v4 static void polysketch_r32_linear_v4(const struct call *call, int64_t task, struct part *part)
 {
@@ -1227,17 +1411,37 @@ TARGET_v4 static void polysketch_r32_linear_v4(const struct call *call, int64_t 
     for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_begin_v4(call,
         task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_r32_keys_v4(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_fold_v4(call,
-            task, part, turn);
-        meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_r32_queries_v4(call, task, part, turn);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* it needs no slots: what is carried lies as one does */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            polysketch_r32_queries_v4(call, task, part, part->chunk0);
+            part->slots = slots;
+            polysketch_r32_keys_alone_v4(call, task, part, part->chunk0);
+            for (int64_t turn = 0; turn < ((528 + 31) / 32); turn++) polysketch_r32_fold_alone_v4(call, task, part,
+                turn);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_r32_keys_v4(call, task, part,
+                turn);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                for (int64_t turn = group * ((528 + 31) / 32) / 16; turn < (group + 1) * ((528 + 31) / 32) / 16; turn++)
+                    polysketch_r32_fold_v4(call, task, part, turn);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_r32_queries_v4(call, task, part,
+                turn);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
     }
+    meet(part);
 }
 
 /* States begin with no key. */
@@ -1323,8 +1527,8 @@ TARGET_v4 APART void polysketch_r32_few_begin_2_v4(const struct call *call, int6
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 57856); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 58112); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 58368); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 74496); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 58112); /* [r_q: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 74752); /* [r_q: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
@@ -1430,9 +1634,9 @@ TARGET_v4 APART void polysketch_r32_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_v4(round_up(j1 - j0, 64), sketch_g1, k_tile, key_5);
+        dot12_v4(round_up(j1 - j0, 64), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_v4(round_up(j1 - j0, 64), sketch_g2, k_tile, key_6);
+        dot12_v4(round_up(j1 - j0, 64), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 32; r++) {
@@ -1443,7 +1647,7 @@ TARGET_v4 APART void polysketch_r32_few_keys_v4(const struct call *call, int64_t
             }
         }
         /* score[r_q][j] = sum over r of query_7 * key_5 */
-        dot12_v4(round_up(j1 - j0, 64), rows, query_7, key_5, score);
+        dot13_v4(round_up(j1 - j0, 64), rows, query_7, key_5, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -1477,7 +1681,7 @@ TARGET_v4 APART void polysketch_r32_few_keys_v4(const struct call *call, int64_t
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot13_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 seen[8];
                 const int64_t t_9 = (r_q % n_q) + n_k - n_q;
@@ -1488,11 +1692,11 @@ TARGET_v4 APART void polysketch_r32_few_keys_v4(const struct call *call, int64_t
                     v_row, j1 - j0, seen);
             }
         } else
-            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot15_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v4 APART void polysketch_r32_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -1504,8 +1708,8 @@ TARGET_v4 APART void polysketch_r32_few_fold_v4(const struct call *call, int64_t
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 57856); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 58112); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 58368); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 74496); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 58112); /* [r_q: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 74752); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -1537,7 +1741,7 @@ TARGET_v4 APART void polysketch_r32_few_queries_v4(const struct call *call, int6
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     float *const carried = (float *)(void *)(part->shared + 57856); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 58368); /* [r_q: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 58112); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -1569,15 +1773,22 @@ TARGET_v4 static void polysketch_r32_few_v4(const struct call *call, int64_t tas
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) polysketch_r32_few_begin_2_v4(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_r32_few_keys_v4(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-            turn += part->threads) polysketch_r32_few_fold_v4(call, task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_r32_few_keys_v4(call, task, part,
+            turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
+                polysketch_r32_few_fold_v4(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) polysketch_r32_few_queries_v4(call, task, part, turn);
     meet(part);
@@ -1921,19 +2132,24 @@ TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int6
 {
     dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-TARGET_v3 APART void dot11_v3(int64_t lanes, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot11_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    float *compensation)
+{
+    dot_v3(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 3, NULL, compensation);
+}
+TARGET_v3 APART void dot12_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_v3(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_v3(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET_v3 APART void dot15_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -2207,8 +2423,8 @@ TARGET_v3 APART void polysketch_r32_begin_v3(const struct call *call, int64_t ta
     (void)task;
     const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
@@ -2343,7 +2559,7 @@ TARGET_v3 APART void polysketch_r32_keys_v3(const struct call *call, int64_t tas
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v3 APART void polysketch_r32_fold_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -2355,8 +2571,8 @@ TARGET_v3 APART void polysketch_r32_fold_v3(const struct call *call, int64_t tas
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
@@ -2673,6 +2889,145 @@ TARGET_v3 APART void polysketch_r32_queries_v3(const struct call *call, int64_t 
     }
 }
 
+/* The same for a thread that has the head to itself, summed into what is carried. */
+TARGET_v3 APART void polysketch_r32_keys_alone_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
+    float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 528; f += 8) {
+        store_v3(state + (chunk - chunk0) * 34320 + f, splat_v3(0.0f));
+    }
+    for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key + j, splat_v3(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            vec_v3 key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                key_in[u] = (vec_v3){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    key_in[u] += load_v3(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            }
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            store_v3(key_3 + j, splat_v3(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_23 = load_v3(key + j) * 0.015625f;
+            vec_v3 key_3_in = (vec_v3){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_v3 k_tile_22 = load_v3(k_tile + d * 64 + j);
+                const vec_v3 k_tile_new24 = k_tile_22 - t_23;
+                store_v3(k_tile + d * 64 + j, k_tile_new24);
+                key_3_in += k_tile_new24 * k_tile_new24;
+            }
+            store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            const vec_v3 t_25 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_v3(k_tile + d * 64 + j, load_v3(k_tile + d * 64 + j) * t_25);
+            }
+        }
+        /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
+        dot5_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key_5);
+        /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
+        dot5_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_6);
+        /* key_5 = (key_5 * key_6) * 0.176776695f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                    store_v3(key_5 + r * 64 + j, (load_v3(key_5 + r * 64 + j) * load_v3(key_6 + r * 64 + j)) *
+                        0.176776695f);
+                }
+            }
+        }
+        for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
+            const int64_t f1 = min(f0 + 192, f_end);
+            /* key_8 = key_5 * key_5 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                for (int64_t f = f0; f < f1; f++) {
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                        store_v3(key_8 + (f - f0) * 64 + j, load_v3(key_5 + (f % 32) * 64 + j) * load_v3(key_5 + (((f %
+                            32) + (f / 32)) % 32) * 64 + j));
+                    }
+                }
+            }
+            /* state += key_8 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_v3 lane_sums = splat_v3(0);
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    const vec_v3 term = load_v3(key_8 + (f - f0) * 64 + j);
+                    lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
+                        mask_v3), term, splat_v3(0));
+                }
+                const float total = lane_sum_v3(lane_sums);
+                state[(chunk - chunk0) * 34320 + f] += total;
+            }
+            /* carried_2[f][e] += sum over j of key_8 * v */
+            dot11_v3(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, carried_2 + f0 * 64,
+                carried_2_compensation + f0 * 64);
+        }
+    }
+}
+
+/* What the product of keys does not add to the states itself. */
+TARGET_v3 APART void polysketch_r32_fold_alone_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried += state */
+        for (int64_t f = f0; f < f1; f += 8) {
+            add_v3(carried + f, carried_compensation + f, load_v3(state + (chunk - chunk0) * 34320 + f), splat_v3(1));
+        }
+    }
+}
+
 /* All of a head: every thread whose part this is calls it. */
 TARGET_v3 static void polysketch_r32_linear_v3(const struct call *call, int64_t task, struct part *part)
 {
@@ -2681,17 +3036,37 @@ TARGET_v3 static void polysketch_r32_linear_v3(const struct call *call, int64_t 
     for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_begin_v3(call,
         task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_r32_keys_v3(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_fold_v3(call,
-            task, part, turn);
-        meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_r32_queries_v3(call, task, part, turn);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* it needs no slots: what is carried lies as one does */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            polysketch_r32_queries_v3(call, task, part, part->chunk0);
+            part->slots = slots;
+            polysketch_r32_keys_alone_v3(call, task, part, part->chunk0);
+            for (int64_t turn = 0; turn < ((528 + 31) / 32); turn++) polysketch_r32_fold_alone_v3(call, task, part,
+                turn);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_r32_keys_v3(call, task, part,
+                turn);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                for (int64_t turn = group * ((528 + 31) / 32) / 16; turn < (group + 1) * ((528 + 31) / 32) / 16; turn++)
+                    polysketch_r32_fold_v3(call, task, part, turn);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_r32_queries_v3(call, task, part,
+                turn);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
     }
+    meet(part);
 }
 
 /* States begin with no key. */
@@ -2777,8 +3152,8 @@ TARGET_v3 APART void polysketch_r32_few_begin_2_v3(const struct call *call, int6
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 57856); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 58112); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 58368); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 74496); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 58112); /* [r_q: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 74752); /* [r_q: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
@@ -2884,9 +3259,9 @@ TARGET_v3 APART void polysketch_r32_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key_5);
+        dot12_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_6);
+        dot12_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 32; r++) {
@@ -2897,7 +3272,7 @@ TARGET_v3 APART void polysketch_r32_few_keys_v3(const struct call *call, int64_t
             }
         }
         /* score[r_q][j] = sum over r of query_7 * key_5 */
-        dot12_v3(round_up(j1 - j0, 16), rows, query_7, key_5, score);
+        dot13_v3(round_up(j1 - j0, 16), rows, query_7, key_5, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -2931,7 +3306,7 @@ TARGET_v3 APART void polysketch_r32_few_keys_v3(const struct call *call, int64_t
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_9 = (r_q % n_q) + n_k - n_q;
@@ -2942,11 +3317,11 @@ TARGET_v3 APART void polysketch_r32_few_keys_v3(const struct call *call, int64_t
                     v_row, j1 - j0, seen);
             }
         } else
-            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot15_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 TARGET_v3 APART void polysketch_r32_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
     int64_t turn)
 {
@@ -2958,8 +3333,8 @@ TARGET_v3 APART void polysketch_r32_few_fold_v3(const struct call *call, int64_t
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 57856); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 58112); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 58368); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 74496); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 58112); /* [r_q: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 74752); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -2991,7 +3366,7 @@ TARGET_v3 APART void polysketch_r32_few_queries_v3(const struct call *call, int6
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     float *const carried = (float *)(void *)(part->shared + 57856); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 58368); /* [r_q: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 58112); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -3023,15 +3398,22 @@ TARGET_v3 static void polysketch_r32_few_v3(const struct call *call, int64_t tas
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) polysketch_r32_few_begin_2_v3(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_r32_few_keys_v3(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-            turn += part->threads) polysketch_r32_few_fold_v3(call, task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_r32_few_keys_v3(call, task, part,
+            turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
+                polysketch_r32_few_fold_v3(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) polysketch_r32_few_queries_v3(call, task, part, turn);
     meet(part);
@@ -3364,19 +3746,24 @@ APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_ste
 {
     dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
 }
-APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
+APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    float *compensation)
+{
+    dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 3, NULL, compensation);
+}
+APART void dot12_any(int64_t lanes, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, 32, 2, 64, 32, a, 1, 32, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+APART void dot13_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     dot_any(2, lanes, rows, -1, 32, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
 }
-APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
-APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+APART void dot15_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
 }
@@ -3649,8 +4036,8 @@ APART void polysketch_r32_begin_any(const struct call *call, int64_t task, const
     (void)task;
     const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
@@ -3784,7 +4171,7 @@ APART void polysketch_r32_keys_any(const struct call *call, int64_t task, const 
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 APART void polysketch_r32_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)call;
@@ -3795,8 +4182,8 @@ APART void polysketch_r32_fold_any(const struct call *call, int64_t task, const 
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
     float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 2112); /* [f: 528] */
-    float *const carried_2 = (float *)(void *)(part->shared + 4224); /* [f: 528, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state; state = before */
@@ -4113,6 +4500,144 @@ APART void polysketch_r32_queries_any(const struct call *call, int64_t task, con
     }
 }
 
+/* The same for a thread that has the head to itself, summed into what is carried. */
+APART void polysketch_r32_keys_alone_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = turn;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const sketch_g1 = call->params->sketch_g1;
+    const float *const sketch_g2 = call->params->sketch_g2;
+    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 0); /* [r: 32, j: 64] */
+    float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 32, j: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 8192); /* [f: 192, j: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const carried_2 = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 16384); /* [d: 64, j: 64] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 528; f += 4) {
+        store_any(state + (chunk - chunk0) * 34320 + f, splat_any(0.0f));
+    }
+    for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
+        const int64_t j1 = min(j0 + 64, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
+        /* key = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key + j, splat_any(0.0f));
+        }
+        /* key += k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            vec_any key_in[2];
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                key_in[u] = (vec_any){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    key_in[u] += load_any(k_tile + d * 64 + j);
+                }
+            }
+            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                store_any(key + j, load_any(key + j) + key_in[u]);
+            }
+        }
+        /* key_3 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            store_any(key_3 + j, splat_any(0.0f));
+        }
+        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_23 = load_any(key + j) * 0.015625f;
+            vec_any key_3_in = (vec_any){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const vec_any k_tile_22 = load_any(k_tile + d * 64 + j);
+                const vec_any k_tile_new24 = k_tile_22 - t_23;
+                store_any(k_tile + d * 64 + j, k_tile_new24);
+                key_3_in += k_tile_new24 * k_tile_new24;
+            }
+            store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+        }
+        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            const vec_any t_25 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                store_any(k_tile + d * 64 + j, load_any(k_tile + d * 64 + j) * t_25);
+            }
+        }
+        /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
+        dot5_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
+        /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
+        dot5_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
+        /* key_5 = (key_5 * key_6) * 0.176776695f */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+            for (int64_t r = 0; r < 32; r++) {
+                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                    store_any(key_5 + r * 64 + j, (load_any(key_5 + r * 64 + j) * load_any(key_6 + r * 64 + j)) *
+                        0.176776695f);
+                }
+            }
+        }
+        for (int64_t f0 = 0, f_end = 528; f0 < f_end; f0 += 192) {
+            const int64_t f1 = min(f0 + 192, f_end);
+            /* key_8 = key_5 * key_5 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                for (int64_t f = f0; f < f1; f++) {
+                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                        store_any(key_8 + (f - f0) * 64 + j, load_any(key_5 + (f % 32) * 64 + j) * load_any(key_5 + (((f
+                            % 32) + (f / 32)) % 32) * 64 + j));
+                    }
+                }
+            }
+            /* state += key_8 */
+            for (int64_t f = f0; f < f1; f++) {
+                vec_any lane_sums = splat_any(0);
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    const vec_any term = load_any(key_8 + (f - f0) * 64 + j);
+                    lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                        mask_any), term, splat_any(0));
+                }
+                const float total = lane_sum_any(lane_sums);
+                state[(chunk - chunk0) * 34320 + f] += total;
+            }
+            /* carried_2[f][e] += sum over j of key_8 * v */
+            dot11_any(f1 - f0, j1 - j0, key_8, v + j0 * v_row, v_row, carried_2 + f0 * 64,
+                carried_2_compensation + f0 * 64);
+        }
+    }
+}
+
+/* What the product of keys does not add to the states itself. */
+APART void polysketch_r32_fold_alone_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 528);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 528] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried += state */
+        for (int64_t f = f0; f < f1; f += 4) {
+            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 34320 + f),
+                splat_any(1));
+        }
+    }
+}
+
 /* All of a head: every thread whose part this is calls it. */
 static void polysketch_r32_linear_any(const struct call *call, int64_t task, struct part *part)
 {
@@ -4121,17 +4646,37 @@ static void polysketch_r32_linear_any(const struct call *call, int64_t task, str
     for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_begin_any(call,
         task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_r32_keys_any(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((528 + 31) / 32); turn += part->threads) polysketch_r32_fold_any(call,
-            task, part, turn);
-        meet(part);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_r32_queries_any(call, task, part, turn);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* it needs no slots: what is carried lies as one does */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            polysketch_r32_queries_any(call, task, part, part->chunk0);
+            part->slots = slots;
+            polysketch_r32_keys_alone_any(call, task, part, part->chunk0);
+            for (int64_t turn = 0; turn < ((528 + 31) / 32); turn++) polysketch_r32_fold_alone_any(call, task, part,
+                turn);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_r32_keys_any(call, task, part,
+                turn);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                for (int64_t turn = group * ((528 + 31) / 32) / 16; turn < (group + 1) * ((528 + 31) / 32) / 16; turn++)
+                    polysketch_r32_fold_any(call, task, part, turn);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_r32_queries_any(call, task, part,
+                turn);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
     }
+    meet(part);
 }
 
 /* States begin with no key. */
@@ -4215,8 +4760,8 @@ APART void polysketch_r32_few_begin_2_any(const struct call *call, int64_t task,
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
     float *const carried = (float *)(void *)(part->shared + 57856); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 58112); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 58368); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 74496); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 58112); /* [r_q: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 74752); /* [r_q: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
@@ -4321,9 +4866,9 @@ APART void polysketch_r32_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* key_5[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
+        dot12_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key_5);
         /* key_6[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
+        dot12_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_6);
         /* key_5 = (key_5 * key_6) * 0.176776695f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 32; r++) {
@@ -4334,7 +4879,7 @@ APART void polysketch_r32_few_keys_any(const struct call *call, int64_t task, co
             }
         }
         /* score[r_q][j] = sum over r of query_7 * key_5 */
-        dot12_any(round_up(j1 - j0, 8), rows, query_7, key_5, score);
+        dot13_any(round_up(j1 - j0, 8), rows, query_7, key_5, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
@@ -4368,7 +4913,7 @@ APART void polysketch_r32_few_keys_any(const struct call *call, int64_t task, co
         /* state_2[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN reach only what sees them */
-            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_9 = (r_q % n_q) + n_k - n_q;
@@ -4379,11 +4924,11 @@ APART void polysketch_r32_few_keys_any(const struct call *call, int64_t task, co
                     v_row, j1 - j0, seen);
             }
         } else
-            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot15_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
     }
 }
 
-/* Some elements of the states take in the chunks of the window, one after the other. */
+/* Some elements of the states take in the chunks at hand, one after the other. */
 APART void polysketch_r32_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
 {
     (void)task;
@@ -4394,8 +4939,8 @@ APART void polysketch_r32_few_fold_any(const struct call *call, int64_t task, co
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
     float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
     float *const carried = (float *)(void *)(part->shared + 57856); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 58112); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 58368); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 74496); /* [r_q: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 58112); /* [r_q: 64, e: 64] */
     float *const carried_2_compensation = (float *)(void *)(part->shared + 74752); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
@@ -4426,7 +4971,7 @@ APART void polysketch_r32_few_queries_any(const struct call *call, int64_t task,
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     float *const carried = (float *)(void *)(part->shared + 57856); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 58368); /* [r_q: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(part->shared + 58112); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
@@ -4458,15 +5003,22 @@ static void polysketch_r32_few_any(const struct call *call, int64_t task, struct
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) polysketch_r32_few_begin_2_any(call, task, part, turn);
     meet(part);
-    for (part->chunk0 = 0; part->chunk0 < chunks; part->chunk0 += part->window) {
-        part->chunk1 = min(part->chunk0 + part->window, chunks);
-        for (int64_t turn = part->chunk0 + part->number; turn < part->chunk1;
-            turn += part->threads) polysketch_r32_few_keys_any(call, task, part, turn);
-        meet(part);
-        for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-            turn += part->threads) polysketch_r32_few_fold_any(call, task, part, turn);
-        meet(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_r32_few_keys_any(call, task, part,
+            turn);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
+                polysketch_r32_few_fold_any(call, task, part, turn);
+            pass_segment(part, group, segment);
+        }
     }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    meet(part);
     for (int64_t turn = part->number; turn < ((rows + 15) / 16);
         turn += part->threads) polysketch_r32_few_queries_any(call, task, part, turn);
     meet(part);
@@ -4568,11 +5120,11 @@ static void together(const struct version *v, int threads, int number, int there
     const size_t all = (size_t)threads;
     part->number = number;
     part->threads = there;
+    part->segments = 0;
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
-    part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
-    part->window -= part->window % part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
+    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
 }
 
 size_t polysketch_r32_params_size(void)
@@ -4630,6 +5182,7 @@ struct work {
     int64_t next;         /* the first task that none has taken */
     unsigned char *workspace;
     size_t bytes; /* of it, a thread's */
+    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
 /* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
@@ -4659,7 +5212,7 @@ static void work_on(void *work)
     const int number = take_number(w);
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
     struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
-        .slots = own + this->own + this->shared, .team = w->call->p.team};
+        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
     for (int64_t task; (task = take_task(w)) < w->alone;) {
         if (this->head)
             this->head(w->call, task, &part);

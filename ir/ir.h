@@ -546,6 +546,7 @@ int loops_array(struct loops *l, struct array array);
 /* `wanted`, or with a number after it when an array has that name. */
 const char *loops_unused_name(const struct loops *l, const char *wanted);
 struct stmt *stmt_new(struct loops *l, int op);
+struct stmt *stmts_copy(struct loops *l, const struct stmt *s, const struct stmt *end); /* from s on, without end */
 /* Whether a statement itself reads or assigns elements of array a; whether it or a statement inside of it does either;
    and how many statements without a body, of a list and inside of it, do. */
 bool stmt_reads(const struct stmt *s, int a);
@@ -570,7 +571,7 @@ bool array_has_slots(const struct loops *l, const struct array *a);
 /* Whether some product is of pairs; whether one is on matrix units. */
 bool loops_paired(const struct loops *l);
 bool loops_on_matrix_units(const struct loops *l);
-/* Slots that a thread brings: more make longer windows, where they are small. */
+/* Slots that a thread brings: more make longer segments, where they are small. */
 int64_t loops_slots(const struct loops *l);
 /* Bytes of workspace for a thread. */
 int64_t loops_bytes(const struct loops *l);

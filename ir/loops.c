@@ -47,16 +47,16 @@ struct stmt *stmt_new(struct loops *l, int op)
     return s;
 }
 
-static struct stmt *copy_body(struct loops *l, const struct stmt *s)
+struct stmt *stmts_copy(struct loops *l, const struct stmt *s, const struct stmt *end)
 {
-    struct stmt *first = NULL, **end = &first;
-    for (; s; s = s->next) {
+    struct stmt *first = NULL, **last = &first;
+    for (; s != end; s = s->next) {
         struct stmt *copy = stmt_new(l, s->op);
         *copy = *s;
         copy->next = NULL;
-        copy->body = copy_body(l, s->body);
-        *end = copy;
-        end = &copy->next;
+        copy->body = stmts_copy(l, s->body, NULL);
+        *last = copy;
+        last = &copy->next;
     }
     return first;
 }
@@ -65,7 +65,7 @@ struct loops *loops_copy(const struct loops *l)
 {
     struct loops *copy = loops_new(l->module);
     for (int a = 0; a < l->arrays; a++) loops_array(copy, l->array[a]);
-    copy->body = copy_body(copy, l->body);
+    copy->body = stmts_copy(copy, l->body, NULL);
     copy->workspace = l->workspace;
     copy->shared = l->shared;
     copy->slot = l->slot;

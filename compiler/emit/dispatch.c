@@ -35,6 +35,11 @@ bool emit_any_in_phases(const struct compilation *const *c, int compilations)
     return false;
 }
 
+bool emit_any_waits(const struct compilation *const *c, int compilations)
+{
+    return emit_any_in_phases(c, compilations) || emit_any_in_order(c, compilations);
+}
+
 bool emit_any_in_order(const struct compilation *const *c, int compilations)
 {
     for (int k = 0; k < compilations; k++)

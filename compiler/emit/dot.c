@@ -272,6 +272,8 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         return;
     }
     int then = s->assign[0].compensation ? 3 : factor ? 2 : add;
+    struct ref compensation = *to;
+    compensation.of = s->assign[0].compensation - 1;
     const bool fetched = x->c->few && then == 1 && x->l->array[lane->of].kind == ARRAY_INPUT;
     if (fetched && most_lanes(x, to) > x->fetched_lanes) x->fetched_lanes = most_lanes(x, to);
     const char *size = "int64_t ", *numbers = arena_printf(arena, "const %s *", x->real),
@@ -297,8 +299,7 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         {"then", size, arena_printf(arena, "%d", then)},
         {"by", "float ", emit_number(x, s->times != 0 ? s->times : 1, true)},
         {"factor", numbers, factor ? emit_corner(x, s, &s->operand[2]) : "NULL"},
-        {"compensation", output,
-         s->assign[0].compensation ? emit_name(arena, x->l->array[s->assign[0].compensation - 1].name) : "NULL"},
+        {"compensation", output, s->assign[0].compensation ? emit_corner(x, s, &compensation) : "NULL"},
     };
     const int arguments = (int)(sizeof argument / sizeof *argument);
     const char *position = NULL;

@@ -564,6 +564,8 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set_number(&t, "VALUE_DIM", c->spec->value_dim);
     template_set_number(&t, "SOMETIMES_SLOWER", emit_any_slower(e->c, e->compilations));
     template_set_number(&t, "PHASES", emit_any_in_phases(e->c, e->compilations));
+    template_set(&t, "FOLD_GROUPS", arena_printf(t.arena, "%d", FOLD_GROUPS));
+    template_set_number(&t, "WAITS", emit_any_waits(e->c, e->compilations));
     template_set_number(&t, "FAR_QUERIES", emit_any_apart(e->c, e->compilations));
     template_set_number(&t, "BF16", c->spec->dtype == DTYPE_BF16);
     template_set_number(&t, "F16", c->spec->dtype == DTYPE_F16);

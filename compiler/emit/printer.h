@@ -177,7 +177,9 @@ bool emit_by_length(const struct version *v, int versions);
 /* Whether some products need the processor's own instructions. */
 bool emit_any_paired(const struct compilation *const *c, int compilations);
 bool emit_any_on_matrix_units(const struct compilation *const *c, int compilations);
+enum { FOLD_GROUPS = 16 }; /* of elements of states, which threads fold into one after the other (kernel.c) */
 bool emit_any_in_phases(const struct compilation *const *c, int compilations);
+bool emit_any_waits(const struct compilation *const *c, int compilations); /* one of these two */
 bool emit_any_in_order(const struct compilation *const *c, int compilations);
 bool emit_any_slower(const struct compilation *const *c, int compilations); /* on some processors that support it */
 /* How many compilations from the first on are for its target. */

@@ -349,9 +349,14 @@ static const char *iterations_of(struct emitter *x, const struct chain *chain)
     return count;
 }
 
-/* One function a parallel loop, and its call in the function that leads through them. */
-static void phase(struct emitter *x, const struct chain *heads, const struct stmt *loop, const struct stmt *next,
-                  const char *name, const char *says, int indent, struct text *lead, struct text *out)
+/* A parallel loop as a function of its own, which the one that leads through them calls for each of its iterations. */
+struct phase {
+    const char *function, *iterations;
+    bool of_chunks;
+};
+
+static struct phase phase(struct emitter *x, const struct chain *heads, const struct stmt *loop, const char *name,
+                          const char *says, struct text *out)
 {
     struct stmt alone = *loop; /* what follows it is another function */
     alone.next = NULL;
@@ -384,12 +389,39 @@ static void phase(struct emitter *x, const struct chain *heads, const struct stm
     text_free(body);
     memset(x->cut, 0, sizeof x->cut);
     memcpy(x->task_axis, outer, sizeof outer);
+    return (struct phase){function_name, of_chunks ? NULL : iterations_of(x, &iterations), of_chunks};
+}
+
+/* All threads share its iterations; they meet unless the next loop gives each the same ones, whose elements are its
+   own. */
+static void share_phase(const struct phase *p, int indent, bool meet, struct text *lead)
+{
+    text_add(
+        lead, "%*sfor (int64_t turn = %spart->number; turn < %s; turn += part->threads) %s(call, task, part, turn);\n",
+        indent, "", p->of_chunks ? "part->chunk0 + " : "", p->of_chunks ? "part->chunk1" : p->iterations, p->function);
+    if (meet) text_add(lead, "%*smeet(part);\n", indent, "");
+}
+
+/* Of a thread's own segment: its chunks; or, when its turn comes, what is folded into each group of elements. */
+static void segment_phase(struct emitter *x, const struct phase *p, int indent, int fold, int folds, struct text *lead)
+{
+    if (p->of_chunks) {
+        text_add(lead,
+                 "%*sfor (int64_t turn = part->chunk0; turn < part->chunk1; turn++) %s(call, task, part, turn);\n",
+                 indent, "", p->function);
+        return;
+    }
+    const int groups = FOLD_GROUPS / folds;
+    const char *const group = fold ? arena_printf(x->m->arena, "%d + group", fold * groups) : "group";
     text_add(lead,
-             "%*sfor (int64_t turn = %spart->number; turn < %s; turn += part->threads) %s(call, task, part, turn);\n",
-             indent, "", of_chunks ? "part->chunk0 + " : "", of_chunks ? "part->chunk1" : iterations_of(x, &iterations),
-             function_name);
-    /* loops over one axis give a thread the same iterations, whose elements are its own */
-    if (!next || next->axis != loop->axis) text_add(lead, "%*smeet(part);\n", indent, "");
+             "%*sfor (int64_t group = 0; group < %d; group++) {\n"
+             "%*s    await_segment(part, %s, segment);\n"
+             "%*s    for (int64_t turn = group * %s / %d; turn < (group + 1) * %s / %d; turn++)\n"
+             "%*s        %s(call, task, part, turn);\n"
+             "%*s    pass_segment(part, %s, segment);\n"
+             "%*s}\n",
+             indent, "", groups, indent, "", group, indent, "", p->iterations, groups, p->iterations, groups, indent,
+             "", p->function, indent, "", group, indent, "");
 }
 
 /* Whether the states are sums of queries, that keys meet. */
@@ -437,9 +469,7 @@ static void phase_of_few(struct emitter *x, const struct chain *heads, const str
 {
     const struct stmt *queries = window->body;
     while (queries->next) queries = queries->next;
-    struct text *unused = new_text(x);
-    phase(x, heads, queries, NULL, lanes, "The same for a few queries, whose tile is short.", 4, unused, out);
-    text_free(unused);
+    phase(x, heads, queries, lanes, "The same for a few queries, whose tile is short.", out);
 }
 
 /* Chunks between the first keys and the last ones have none that are seen. */
@@ -453,62 +483,138 @@ static void skip_dropped(const struct emitter *x, const struct stmt *window, str
              chunk, length, (long long)x->c->read_first, chunk, chunk, (long long)x->c->read_back, length);
 }
 
+/* A thread that has the head to itself: the queries of a chunk meet what is carried, which its keys are then added to.
+ */
+static void alone(struct emitter *x, const struct chain *heads, const char *chunks, const char *summed,
+                  const struct phase *queries, struct text *lead, struct text *out)
+{
+    const struct phase keys = phase(x, heads, x->c->alone_keys, arena_printf(x->m->arena, "%s_alone", summed),
+                                    "The same for a thread that has the head to itself, summed into what is carried.",
+                                    out);
+    text_add(lead,
+             "    if (part->threads == 1) { /* it needs no slots: what is carried lies as one does */\n"
+             "        unsigned char *const slots = part->slots;\n"
+             "        for (part->chunk0 = first; part->chunk0 < %s; part->chunk0++) {\n"
+             "            part->chunk1 = part->chunk0 + 1;\n"
+             "            part->slots = part->shared;\n"
+             "            %s(call, task, part, part->chunk0);\n"
+             "            part->slots = slots;\n"
+             "            %s(call, task, part, part->chunk0);\n",
+             chunks, queries->function, keys.function);
+    int fold = 0;
+    for (const struct stmt *s = x->c->alone_folds; s; s = s->next) {
+        const struct phase p = phase(x, heads, s,
+                                     arena_printf(x->m->arena, fold ? "fold_alone_%d" : "fold_alone", fold + 1),
+                                     "What the product of keys does not add to the states itself.", out);
+        text_add(lead, "            for (int64_t turn = 0; turn < %s; turn++) %s(call, task, part, turn);\n",
+                 p.iterations, p.function);
+        fold++;
+    }
+    text_add(lead, "        }\n    } else {\n");
+}
+
+/* The loop over the chunks. Threads take segments of them by turns, and pass the states on from segment to segment, so
+   that what is summed of a chunk stays with the thread that sums it. Chunks that are skipped are found window by
+   window: of these threads take one chunk each and share the folding. */
+static void window_of(struct emitter *x, const struct chain *heads, const struct stmt *s, bool after, struct text *lead,
+                      struct text *out)
+{
+    const char *const lanes = after ? "keys" : "queries", *const summed = after ? "queries" : "keys",
+                      *const chunks = emit_size(x->m, s->axis);
+    const char *const first = x->l->kept ? arena_printf(x->m->arena, "call->summed / %lld",
+                                                        (long long)x->m->axis[s->axis].extent)
+                                         : emit_integer_text(x, s->from, false);
+    const bool skips = x->c->read_first > 0, both = !skips && x->c->alone_keys;
+    const int in = both ? 4 : 0; /* indent of what is for several threads */
+    const long long slot = (long long)x->l->slot;
+    struct text *const loop = new_text(x);
+    struct phase p = {NULL, NULL, false};
+    int folds = 0, fold = 0;
+    for (const struct stmt *t = s->body; t; t = t->next) folds += t->axis != s->axis;
+    for (const struct stmt *t = s->body; t; t = t->next) {
+        const bool of_chunks = t->axis == s->axis, first_of_all = t == s->body;
+        const struct stmt *const next = t->next ? t->next : s->body;
+        p = phase(x, heads, t,
+                  first_of_all ? summed
+                  : of_chunks  ? lanes
+                               : arena_printf(x->m->arena, fold ? "fold_%d" : "fold", fold + 1),
+                  first_of_all ? arena_printf(x->m->arena, "The %s of a chunk, summed from zero into its slot.", summed)
+                  : of_chunks  ? arena_printf(x->m->arena, "The %s of a chunk meet the states %s it, and its own %s.",
+                                              lanes, after ? "after" : "before", summed)
+                               : "Some elements of the states take in the chunks at hand, one after the other.",
+                  out);
+        if (skips)
+            share_phase(&p, 8, next->axis != t->axis, loop);
+        else
+            segment_phase(x, &p, in + 8, fold, folds, loop);
+        fold += !of_chunks;
+    }
+    if (x->c->slot_is_kept) meet_kept(x, lanes, lead);
+    if (skips) {
+        text_add(lead,
+                 "    part->slots -= part->number * part->window * %lld; /* those of all */\n"
+                 "    for (part->chunk0 = %s; part->chunk0 < %s; part->chunk0 += part->window * part->threads) {\n",
+                 slot, first, chunks);
+        skip_dropped(x, s, lead);
+        text_add(lead,
+                 "        part->chunk1 = min(part->chunk0 + part->window * part->threads, %s);\n"
+                 "%s"
+                 "    }\n"
+                 "    part->slots += part->number * part->window * %lld;\n",
+                 chunks, loop->data, slot);
+    } else {
+        text_add(lead, "    const int64_t first = %s;\n", first);
+        if (both) alone(x, heads, chunks, summed, &p, lead, out);
+        text_add(
+            lead,
+            "%*s    const int64_t length = segment_length(part, %s - first);\n"
+            "%*s    for (int64_t segment = part->number; first + segment * length < %s; segment += part->threads) {\n"
+            "%*s        part->chunk0 = first + segment * length;\n"
+            "%*s        part->chunk1 = min(part->chunk0 + length, %s);\n"
+            "%s"
+            "%*s    }\n"
+            "%*s    part->segments += (max(%s - first, 0) + length - 1) / length;\n"
+            "%s",
+            in, "", chunks, in, "", chunks, in, "", in, "", chunks, loop->data, in, "", in, "", chunks,
+            both ? "    }\n" : "");
+    }
+    text_add(lead, "    meet(part);\n");
+    text_free(loop);
+}
+
 static void phases(struct emitter *x, struct text *out)
 {
     struct text *lead = new_text(x);
     struct chain heads = chain_of(x->l->body);
     bool windows = false;
     const bool after = sums_queries(x, window_in(heads.body)->body->body);
-    const char *const lanes = after ? "keys" : "queries", *const summed = after ? "queries" : "keys";
     if (x->c->short_tile) {
-        phase_of_few(x, &heads, window_in(heads.body), lanes, out);
+        phase_of_few(x, &heads, window_in(heads.body), after ? "keys" : "queries", out);
         return;
     }
-    int begins = 0, folds = 0, leaving = 0;
+    int begins = 0, leaving = 0;
     for (const struct stmt *s = heads.body; s; s = s->next) {
-        const char *number;
-        if (!s->window) {
-            const bool leaves = windows && x->m->axis[s->axis].source == SIZE_CONSTANT;
-            int *const count = leaves ? &leaving : &begins;
-            number = ++*count > 1 ? arena_printf(x->m->arena, "_%d", *count) : "";
-            const bool begins_kept = !windows && x->l->kept; /* only where there are no keys yet */
-            if (begins_kept) text_add(lead, "    if (call->p.n_k - call->p.n_q == call->start) {\n");
-            phase(x, &heads, s, s->next,
-                  leaves    ? arena_printf(x->m->arena, "leave%s", number)
-                  : windows ? lanes
-                            : arena_printf(x->m->arena, "begin%s", number),
-                  leaves    ? "Sums over the rows of the head leave."
-                  : windows ? arena_printf(x->m->arena, "A tile of %s meets the states.", lanes)
-                            : arena_printf(x->m->arena, "States begin with no %s.", after ? "query" : "key"),
-                  begins_kept ? 8 : 4, lead, out);
-            if (begins_kept) text_add(lead, "    }\n");
+        if (s->window) {
+            windows = true;
+            window_of(x, &heads, s, after, lead, out);
             continue;
         }
-        windows = true;
-        const char *chunk = x->m->axis[s->axis].name, *chunks_there = emit_size(x->m, s->axis);
-        const char *const begin = x->l->kept ? arena_printf(x->m->arena, "call->summed / %lld",
-                                                            (long long)x->m->axis[s->axis].extent)
-                                             : emit_integer_text(x, s->from, false);
-        if (x->c->slot_is_kept) meet_kept(x, lanes, lead);
-        text_add(lead, "    for (part->%s0 = %s; part->%s0 < %s; part->%s0 += part->window) {\n", chunk, begin, chunk,
-                 chunks_there, chunk);
-        if (x->c->read_first) skip_dropped(x, s, lead);
-        text_add(lead, "        part->%s1 = min(part->%s0 + part->window, %s);\n", chunk, chunk, chunks_there);
-        for (const struct stmt *t = s->body; t; t = t->next) {
-            const bool of_chunks = t->axis == s->axis, first = t == s->body;
-            folds += !of_chunks;
-            number = folds > 1 ? arena_printf(x->m->arena, "_%d", folds) : "";
-            phase(x, &heads, t, t->next ? t->next : s->body,
-                  first       ? summed
-                  : of_chunks ? lanes
-                              : arena_printf(x->m->arena, "fold%s", number),
-                  first       ? arena_printf(x->m->arena, "The %s of a chunk, summed from zero into its slot.", summed)
-                  : of_chunks ? arena_printf(x->m->arena, "The %s of a chunk meet the states %s it, and its own %s.",
-                                             lanes, after ? "after" : "before", summed)
-                              : "Some elements of the states take in the chunks of the window, one after the other.",
-                  8, lead, out);
-        }
-        text_add(lead, "    }\n");
+        const bool leaves = windows && x->m->axis[s->axis].source == SIZE_CONSTANT;
+        int *const count = leaves ? &leaving : &begins;
+        const char *const number = ++*count > 1 ? arena_printf(x->m->arena, "_%d", *count) : "";
+        const bool begins_kept = !windows && x->l->kept; /* only where there are no keys yet */
+        if (begins_kept) text_add(lead, "    if (call->p.n_k - call->p.n_q == call->start) {\n");
+        const struct phase p = phase(
+            x, &heads, s,
+            leaves    ? arena_printf(x->m->arena, "leave%s", number)
+            : windows ? (after ? "keys" : "queries")
+                      : arena_printf(x->m->arena, "begin%s", number),
+            leaves    ? "Sums over the rows of the head leave."
+            : windows ? arena_printf(x->m->arena, "A tile of %s meets the states.", after ? "keys" : "queries")
+                      : arena_printf(x->m->arena, "States begin with no %s.", after ? "query" : "key"),
+            out);
+        share_phase(&p, begins_kept ? 8 : 4, !s->next || s->next->axis != s->axis, lead);
+        if (begins_kept) text_add(lead, "    }\n");
     }
     text_add(out, "/* All of a head: every thread whose part this is calls it. */\n");
     const char *head = arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, struct part *part)",

@@ -108,6 +108,31 @@ static int64_t lowest(const struct placing *x, const int64_t *bytes, int a)
     return offset;
 }
 
+static bool is_compensation(const struct stmt *s, int a)
+{
+    for (; s; s = s->next) {
+        if (is_compensation(s->body, a)) return true;
+        for (int k = 0; k < s->assigns; k++)
+            if (s->assign[k].compensation == a + 1) return true;
+    }
+    return false;
+}
+
+/* Shared tiles, and those of a slot, one after the other; compensations last, so that what is carried from chunk to
+   chunk lies as a slot does (pass/alone.c). */
+static void place_shared(struct loops *l, const int64_t *bytes, bool compensations)
+{
+    for (int a = 0; a < l->arrays; a++) {
+        struct array *const array = &l->array[a];
+        if (array->kind != ARRAY_TILE || has_place(l, a) || array->offset >= 0 ||
+            is_compensation(l->body, a) != compensations)
+            continue;
+        int64_t *const end = array->shared ? &l->shared : &l->slot;
+        array->offset = *end;
+        *end += bytes[a];
+    }
+}
+
 void pass_allocate(struct compilation *c)
 {
     struct loops *l = c->loops;
@@ -133,12 +158,10 @@ void pass_allocate(struct compilation *c)
                     x->last[a] = k;
                     if (x->first[a] < 0) x->first[a] = k;
                 }
-            continue;
         }
-        int64_t *end = array->shared ? &l->shared : &l->slot;
-        array->offset = *end;
-        *end += bytes[a];
     }
+    place_shared(l, bytes, false);
+    place_shared(l, bytes, true);
     extend_live_range(x, l->body, 0);
     for (int a = 0; a < l->arrays; a++) {
         if (!has_place(l, a) || x->first[a] < 0) continue;

@@ -45,13 +45,15 @@ struct compilation {
     enum program_kind program;
     int group, groups; /* of gradients that share their loops: the one to be lowered, from 1 (0: all, as one program),
                           and how many */
-    struct graph *saving, *row_sums;   /* where gradients are from what was saved: the graphs of these programs */
-    struct graph *totals;              /* and that of the gradients that are sums over rows */
-    struct graph *from_sums;           /* and that of gradients from sums of the others; NULL: there are none */
-    int64_t features;                  /* of the linear form that the separate pass found; 0: it found none */
-    int64_t read_first, read_back;     /* the keys that a state has for it, if these are the first and the last ones */
-    int64_t reach;                     /* the chunks before a query's own that its state is of; 0: all */
-    int64_t chunk;                     /* of EXTEND: the keys that a state takes in at a time; 0: it carries none */
+    struct graph *saving, *row_sums; /* where gradients are from what was saved: the graphs of these programs */
+    struct graph *totals;            /* and that of the gradients that are sums over rows */
+    struct graph *from_sums;         /* and that of gradients from sums of the others; NULL: there are none */
+    int64_t features;                /* of the linear form that the separate pass found; 0: it found none */
+    int64_t read_first, read_back;   /* the keys that a state has for it, if these are the first and the last ones */
+    int64_t reach;                   /* the chunks before a query's own that its state is of; 0: all */
+    int64_t chunk;                   /* of EXTEND: the keys that a state takes in at a time; 0: it carries none */
+    const struct stmt *alone_keys, *alone_folds; /* for a thread that has a head to itself: what of a chunk goes into
+                                                    what is carried, after its queries; NULL: as for several threads */
     bool slot_is_kept;                 /* what is kept of a state lies as a chunk's slot does, for queries to meet */
     bool short_tile;                   /* of EXTEND: for calls of at most FEW_TOKENS tokens, which a tile has then */
     const struct compilation *for_few; /* and of that for all calls: this one; NULL: the tiles are as short */

@@ -237,6 +237,21 @@ static const char *reads_back(struct arena *arena, const char *text)
     return same ? NULL : "the result reads back as another program";
 }
 
+/* What the pass `alone` has made: the loops over keys, then those that fold. */
+static void print_alone(const struct compilation *c)
+{
+    const struct stmt *const part[] = {c->alone_keys, c->alone_folds};
+    for (int k = 0; k < 2; k++) {
+        if (!part[k]) continue;
+        struct text out = {NULL, 0, 0};
+        struct loops *alone = loops_copy(c->loops);
+        alone->body = stmts_copy(alone, part[k], NULL);
+        loops_print(alone, &out);
+        printf("# alone\n%s", strstr(out.data, "\nfor ") + 1);
+        text_free(&out);
+    }
+}
+
 static int run_file(struct arena *arena, const char *file)
 {
     size_t length;
@@ -290,6 +305,7 @@ static int run_file(struct arena *arena, const char *file)
         wrong = compare(arena, &before, &after, c.few);
     fputs(out.data, stdout);
     text_free(&out);
+    print_alone(&c);
     return wrong ? failed(file, wrong) : 0;
 }
 

@@ -8,6 +8,7 @@
 #include "suite.h"
 
 #include <math.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -59,6 +60,8 @@ int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage)
 #define VERSION_AS_TEXT "0"
 #define DTYPE ATTN_F32
 
+#define WAITS PHASES
+#define FOLD_GROUPS 16
 #include "compiler/emit/c/kernel.c"
 
 static unsigned char *workspace_end; /* of the call that runs */

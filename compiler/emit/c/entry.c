@@ -26,7 +26,7 @@ struct version {
     int64_t apart; /* positions between two queries of a task */
 #endif
 #if PHASES
-    size_t shared, slot, slots; /* of the threads on a head; for a chunk of a window; such slots that a thread brings */
+    size_t shared, slot, slots; /* of the threads on a head; for a chunk; such slots that a thread brings */
     int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
 #if IDS
     int any_order; /* of ids */
@@ -114,11 +114,11 @@ static void together(const struct version *v, int threads, int number, int there
     const size_t all = (size_t)threads;
     part->number = number;
     part->threads = there;
+    part->segments = 0;
     part->work = workspace + (size_t)number * v->own;
     part->shared = workspace + all * v->own;
-    part->slots = part->shared + v->shared;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot);
-    part->window -= part->window % part->threads;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
+    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
 }
 
 #if IDS
@@ -188,6 +188,9 @@ struct work {
     int64_t next;         /* the first task that none has taken */
     unsigned char *workspace;
     size_t bytes; /* of it, a thread's */
+#if PHASES
+    _Alignas(64) int64_t folded[FOLD_GROUPS * NUMBERS_OF_LINE];
+#endif
 };
 
 /* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
@@ -254,7 +257,7 @@ static void work_on(void *work)
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
 #if PHASES
     struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
-        .slots = own + this->own + this->shared, .team = w->call->p.team};
+        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
     for (int64_t task; (task = take_task(w)) < w->alone;) {
         if (this->head)
             this->head(w->call, task, &part);

@@ -43,14 +43,16 @@ struct call { /* what every thread needs to know */
 #endif
 };
 
-#if IN_ORDER
-/* What tiles of keys of one head have in common they add up in their order. A tile waits until the one before it has
-   added its share to all positions up to this one. */
-INLINE void await_turn(const struct call *call, int64_t task, int64_t position)
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+#if WAITS
+/* Waits until another thread has raised the number to that. */
+INLINE void await_number(const int64_t *number, int64_t to)
 {
-    if (!call->progress) return;
-    const int64_t *const before = call->progress + task + task / call->tiles;
-    for (int tries = 0; __atomic_load_n(before, __ATOMIC_ACQUIRE) < position; tries++) {
+    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #endif
@@ -58,6 +60,15 @@ INLINE void await_turn(const struct call *call, int64_t task, int64_t position)
         if (tries >= 1000) sched_yield(); /* it may need this processor */
 #endif
     }
+}
+
+#endif
+#if IN_ORDER
+/* What tiles of keys of one head have in common they add up in their order. A tile waits until the one before it has
+   added its share to all positions up to this one. */
+INLINE void await_turn(const struct call *call, int64_t task, int64_t position)
+{
+    if (call->progress) await_number(call->progress + task + task / call->tiles, position);
 }
 
 /* Lets the tile after this one add its share to them. */
@@ -69,12 +80,36 @@ INLINE void pass_turn(const struct call *call, int64_t task, int64_t position)
 
 #endif
 #if PHASES
+/* Elements of the states come in groups, so that a thread may fold into the first while the one before it folds into
+   the last; how many segments each group has taken in stands on a line of its own. */
+enum { NUMBERS_OF_LINE = 8 };
+
 struct part { /* of a thread in the work on a head */
     int64_t number, threads; /* it is thread `number` of these */
-    int64_t chunk0, chunk1, window; /* the chunks in their hands, and the most of them */
-    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of these chunks */
+    int64_t chunk0, chunk1, window; /* the chunks in its hands, and the most of them */
+    int64_t *folded, segments; /* segments of each group of elements, those of heads before this one among them */
+    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of its chunks */
     const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
 };
+
+/* How many chunks a segment has: as many of them for every thread, in no more rounds than the slots ask for. */
+INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+{
+    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
+        rounds = (each + part->window - 1) / part->window;
+    return (each + rounds - 1) / rounds;
+}
+
+/* Segments are folded into a group of elements in their order. */
+INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+}
+INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1)
+        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+}
 
 /* Waits for the others. */
 INLINE void meet(const struct part *part)
@@ -90,11 +125,6 @@ INLINE void meet(const struct part *part)
 }
 
 #endif
-INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
-
 #if BF16
 /* bf16 is the upper half of a float. */
 union bits { uint32_t bits; float value; };
