@@ -2422,7 +2422,7 @@ struct version {
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
     int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
     size_t own;   /* bytes of workspace a thread */
-    size_t shared, slot, slots; /* of the threads on a head; for a chunk of a window; such slots that a thread brings */
+    size_t shared, slot, slots; /* of the threads on a head; for a chunk; such slots that a thread brings */
     int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
 };
 

@@ -403,7 +403,8 @@ static void share_phase(const struct phase *p, int indent, bool meet, struct tex
 }
 
 /* Of a thread's own segment: its chunks; or, when its turn comes, what is folded into each group of elements. */
-static void segment_phase(struct emitter *x, const struct phase *p, int indent, int fold, int folds, struct text *lead)
+static void segment_phase(struct emitter *x, const struct phase *p, int indent, int first_group, int groups,
+                          struct text *lead)
 {
     if (p->of_chunks) {
         text_add(lead,
@@ -411,8 +412,7 @@ static void segment_phase(struct emitter *x, const struct phase *p, int indent, 
                  indent, "", p->function);
         return;
     }
-    const int groups = FOLD_GROUPS / folds;
-    const char *const group = fold ? arena_printf(x->m->arena, "%d + group", fold * groups) : "group";
+    const char *const group = first_group ? arena_printf(x->m->arena, "%d + group", first_group) : "group";
     text_add(lead,
              "%*sfor (int64_t group = 0; group < %d; group++) {\n"
              "%*s    await_segment(part, %s, segment);\n"
@@ -531,6 +531,7 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
     struct phase p = {NULL, NULL, false};
     int folds = 0, fold = 0;
     for (const struct stmt *t = s->body; t; t = t->next) folds += t->axis != s->axis;
+    const int groups = folds > 0 ? FOLD_GROUPS / folds : 0;
     for (const struct stmt *t = s->body; t; t = t->next) {
         const bool of_chunks = t->axis == s->axis, first_of_all = t == s->body;
         const struct stmt *const next = t->next ? t->next : s->body;
@@ -546,7 +547,7 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
         if (skips)
             share_phase(&p, 8, next->axis != t->axis, loop);
         else
-            segment_phase(x, &p, in + 8, fold, folds, loop);
+            segment_phase(x, &p, in + 8, fold * groups, groups, loop);
         fold += !of_chunks;
     }
     if (x->c->slot_is_kept) meet_kept(x, lanes, lead);
