@@ -70,7 +70,7 @@ _attnc()
     --set) compopt -o nospace 2>/dev/null; _attnc_offer "${_attnc_keys[@]}"; return ;;
     -MF) _attnc_files -f; return ;;
     -MT) return ;;
-    --dump-after) _attnc_offer simplify separate differentiate stabilise strength_reduce fold_scale rows tile lower expose_state residues bf16_pairs matrix_states pack bound share split fuse cancel allocate alone block; return ;;
+    --dump-after) _attnc_offer simplify separate differentiate stabilise strength_reduce stored_rows fold_scale rows tile lower expose_state residues bf16_pairs matrix_states pack bound share split fuse cancel allocate alone block; return ;;
     --in) _attnc_files -d; return ;;
     --out) _attnc_files -d; return ;;
     --chunks) return ;;

@@ -148,7 +148,7 @@ complete -c attnc -n 'not __fish_seen_subcommand_from explain build run check be
 complete -c attnc -n 'not __fish_seen_subcommand_from explain build run check bench tune list show' -o MT -x -d 'the target in the depfile, in place of the files written'
 complete -c attnc -n 'not __fish_seen_subcommand_from explain build run check bench tune list show' -l outputs -d 'names the files that it would write, one a line, and writes none'
 complete -c attnc -n 'not __fish_seen_subcommand_from explain build run check bench tune list show' -l passes -d 'lists the passes'
-complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l dump-after -xa 'simplify separate differentiate stabilise strength_reduce fold_scale rows tile lower expose_state residues bf16_pairs matrix_states pack bound share split fuse cancel allocate alone block' -d 'writes the IR after a pass to standard error'
+complete -c attnc -n 'not __fish_seen_subcommand_from list show' -l dump-after -xa 'simplify separate differentiate stabilise strength_reduce stored_rows fold_scale rows tile lower expose_state residues bf16_pairs matrix_states pack bound share split fuse cancel allocate alone block' -d 'writes the IR after a pass to standard error'
 complete -c attnc -n '__fish_seen_subcommand_from run' -l in -xa '(__fish_complete_directories)' -d 'where q.npy, k.npy, v.npy and the parameters are'
 complete -c attnc -n '__fish_seen_subcommand_from run' -l out -xa '(__fish_complete_directories)' -d 'where out.npy goes; the folder is made'
 complete -c attnc -n '__fish_seen_subcommand_from run' -l chunks -x -d 'decodes: the tokens in calls of so many, over and over, as in 1,7,64; compared with forward'

@@ -1,0 +1,187 @@
+/* An inner product of rows that are shifted and scaled by numbers of the row, as by a norm without weights, is that of
+   the rows as they are stored, shifted and scaled for the pair:
+   <(a + s) x, (b + t) y> with x, y, s x = S and t y = T is x y <a, b> + (x sum(a) + D S) T + S y sum(b).
+   Products of bf16 as it is stored are exact, and take the place of products of f32 where the target has them. What a
+   row's shift cancels was there before, in the row. */
+#include "pass.h"
+#include "../schedule/schedule.h"
+
+struct rows {
+    struct graph *g;
+    int at;  /* where the next value goes: before the product */
+    int sum; /* the axis that it sums over */
+};
+
+/* A row: elements of an input times a constant and a scale plus a shift, values without the summed axis; -1: no such
+   value. */
+struct row {
+    int input, scale, shift;
+    double constant;
+};
+
+static int add(struct rows *x, struct value v)
+{
+    graph_insert(x->g, x->at, v);
+    return x->at++;
+}
+
+/* A value over the axes of `like` but the one that is summed over. */
+static struct value row_value(const struct rows *x, enum graph_op op, const struct value *like)
+{
+    struct value v = graph_value(op, 0, NULL);
+    for (int k = 0; k < like->rank; k++)
+        if (like->axes[k] != x->sum) v.axes[v.rank++] = like->axes[k];
+    return v;
+}
+
+static bool is_plain(const struct graph *g, const struct ref *r)
+{
+    const struct ref plain = graph_ref(g, r->of, NULL);
+    return ref_equal(r, &plain);
+}
+
+/* Whether the expression of v is one number a row. */
+static bool is_of_row(const struct rows *x, const struct value *v, const struct expr *e)
+{
+    for (int k = 0; k < v->operands; k++)
+        if (expr_uses(e, expr_leaf(x->g->module, EXPR_OPERAND, k)) &&
+            (value_has_axis(&x->g->value[v->operand[k].of], x->sum) || !is_plain(x->g, &v->operand[k])))
+            return false;
+    return !expr_uses(e, expr_leaf(x->g->module, EXPR_INDEX, x->sum));
+}
+
+/* `before` op e, an expression of v that is one number a row, as a value; without `before`, e alone. */
+static int with_number(struct rows *x, int before, enum expr_op op, const struct value *v, const struct expr *e)
+{
+    struct module *m = x->g->module;
+    struct value made = row_value(x, GRAPH_MAP, v);
+    if (before >= 0) made.operand[made.operands++] = graph_ref(x->g, before, NULL);
+    for (int k = 0; k < v->operands; k++) { /* numbers of operands that are not there yet keep them apart */
+        const struct expr *leaf = expr_leaf(m, EXPR_OPERAND, k);
+        if (!expr_uses(e, leaf)) continue;
+        e = expr_replace(m, e, leaf, expr_leaf(m, EXPR_OPERAND, MAX_OPERANDS + made.operands));
+        made.operand[made.operands++] = v->operand[k];
+    }
+    for (int k = 0; k < made.operands; k++)
+        e = expr_replace(m, e, expr_leaf(m, EXPR_OPERAND, MAX_OPERANDS + k), expr_leaf(m, EXPR_OPERAND, k));
+    made.expr = before >= 0      ? expr_make(m, op, expr_leaf(m, EXPR_OPERAND, 0), e, NULL)
+                : op == EXPR_SUB ? expr_make(m, EXPR_NEG, e, NULL, NULL)
+                                 : e;
+    return add(x, made);
+}
+
+static bool read_row(struct rows *x, int of, struct row *row);
+
+/* Of an expression of v; values that it makes are added. */
+static bool read_expr(struct rows *x, int of, const struct expr *e, struct row *row)
+{
+    const struct value v = x->g->value[of];
+    if (e->op == EXPR_OPERAND)
+        return is_plain(x->g, &v.operand[e->integer]) && read_row(x, v.operand[e->integer].of, row);
+    if (e->op != EXPR_MUL && e->op != EXPR_ADD && e->op != EXPR_SUB) return false;
+    const int number = is_of_row(x, &v, e->arg[1]) ? 1 : e->op != EXPR_SUB && is_of_row(x, &v, e->arg[0]) ? 0 : -1;
+    if (number < 0 || !read_expr(x, of, e->arg[1 - number], row)) return false;
+    if (e->op == EXPR_MUL) {
+        if (e->arg[number]->op == EXPR_REAL)
+            row->constant *= e->arg[number]->real;
+        else
+            row->scale = with_number(x, row->scale, EXPR_MUL, &v, e->arg[number]);
+        if (row->shift >= 0) row->shift = with_number(x, row->shift, EXPR_MUL, &v, e->arg[number]);
+    } else
+        row->shift = with_number(x, row->shift, e->op, &v, e->arg[number]);
+    return true;
+}
+
+static bool read_row(struct rows *x, int of, struct row *row)
+{
+    const struct value *v = &x->g->value[of];
+    if (v->rank < 2 || v->axes[v->rank - 1] != x->sum) return false;
+    if (v->op == GRAPH_MAP) return read_expr(x, of, v->expr, row);
+    *row = (struct row){of, -1, -1, 1};
+    return v->op == GRAPH_INPUT && !v->sums;
+}
+
+/* A map takes one more operand. */
+static const struct expr *operand(const struct graph *g, struct value *map, int of)
+{
+    map->operand[map->operands] = graph_ref(g, of, NULL);
+    return expr_leaf(g->module, EXPR_OPERAND, map->operands++);
+}
+
+static const struct expr *times(const struct graph *g, const struct expr *e, double constant)
+{
+    return constant == 1 ? e : expr_make(g->module, EXPR_MUL, e, expr_real(g->module, constant), NULL);
+}
+
+/* The sum of the row's elements, scaled; `shifted`: and shifted. */
+static int sum_of_row(struct rows *x, const struct row *row, bool shifted)
+{
+    const struct graph *g = x->g;
+    struct module *m = g->module;
+    const struct value input = g->value[row->input];
+    struct value sum = row_value(x, GRAPH_REDUCE, &input), made = row_value(x, GRAPH_MAP, &input);
+    sum.fold = FOLD_SUM;
+    sum.operands = 1;
+    sum.operand[0] = graph_ref(g, row->input, NULL);
+    made.expr = times(g, operand(g, &made, add(x, sum)), row->constant);
+    if (row->scale >= 0) made.expr = expr_make(m, EXPR_MUL, made.expr, operand(g, &made, row->scale), NULL);
+    if (shifted && row->shift >= 0) {
+        const struct expr *all = times(g, operand(g, &made, row->shift), (double)m->axis[x->sum].extent);
+        made.expr = expr_make(m, EXPR_ADD, made.expr, all, NULL);
+    }
+    return add(x, made);
+}
+
+static void rewrite(struct rows *x, const struct row *a, const struct row *b)
+{
+    struct graph *g = x->g;
+    struct module *m = g->module;
+    struct value product = g->value[x->at], pair = graph_value(GRAPH_MAP, product.rank, product.axes);
+    product.operand[0] = graph_ref(g, a->input, NULL);
+    product.operand[1] = graph_ref(g, b->input, NULL);
+    const int of_stored = add(x, product), sum_a = b->shift >= 0 ? sum_of_row(x, a, true) : -1,
+              sum_b = a->shift >= 0 ? sum_of_row(x, b, false) : -1;
+    const struct expr *e = times(g, operand(g, &pair, of_stored), a->constant * b->constant);
+    if (b->scale >= 0) e = expr_make(m, EXPR_MUL, e, operand(g, &pair, b->scale), NULL);
+    if (a->scale >= 0) e = expr_make(m, EXPR_MUL, e, operand(g, &pair, a->scale), NULL);
+    if (b->shift >= 0)
+        e = expr_make(m, EXPR_ADD, e,
+                      expr_make(m, EXPR_MUL, operand(g, &pair, sum_a), operand(g, &pair, b->shift), NULL), NULL);
+    if (a->shift >= 0)
+        e = expr_make(m, EXPR_ADD, e,
+                      expr_make(m, EXPR_MUL, operand(g, &pair, a->shift), operand(g, &pair, sum_b), NULL), NULL);
+    pair.expr = e;
+    g->value[x->at] = pair;
+}
+
+static bool is_changed(const struct row *row)
+{
+    return row->scale >= 0 || row->shift >= 0 || row->constant != 1;
+}
+
+/* Of a sequence each, beside the axes that both have. */
+static bool is_of_pairs(const struct graph *g, const struct value *v)
+{
+    int sequences = 0;
+    for (int k = 0; k < v->rank; k++) sequences += axis_is_sequence(&g->module->axis[v->axes[k]]);
+    return sequences == 2;
+}
+
+void pass_stored_rows(struct compilation *c)
+{
+    struct graph *g = c->graph;
+    if (!multiplies_bf16(c) && !multiplies_states(c)) return;
+    for (int v = 0; v < g->values; v++) {
+        const struct value *product = &g->value[v];
+        if (product->op != GRAPH_CONTRACT || product->operands != 2 || product->where || product->online >= 0 ||
+            !is_of_pairs(g, product) || !is_plain(g, &product->operand[0]) || !is_plain(g, &product->operand[1]))
+            continue;
+        const struct value *first = &g->value[product->operand[0].of];
+        struct rows x = {g, v, first->rank ? first->axes[first->rank - 1] : -1};
+        struct row a, b;
+        const int of_a = product->operand[0].of, of_b = product->operand[1].of;
+        if (x.sum < 0 || g->module->axis[x.sum].source != SIZE_CONSTANT || value_has_axis(product, x.sum)) continue;
+        if (read_row(&x, of_a, &a) && read_row(&x, of_b, &b) && (is_changed(&a) || is_changed(&b))) rewrite(&x, &a, &b);
+        v = x.at;
+    }
+}
