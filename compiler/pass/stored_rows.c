@@ -1,8 +1,8 @@
-/* An inner product of rows that are shifted and scaled by numbers of the row, as by a norm without weights, is that of
-   the rows as they are stored, shifted and scaled for the pair:
-   <(a + s) x, (b + t) y> with x, y, s x = S and t y = T is x y <a, b> + (x sum(a) + D S) T + S y sum(b).
-   Products of bf16 as it is stored are exact, and take the place of products of f32 where the target has them. What a
-   row's shift cancels was there before, in the row. */
+/* The inner product of two rows that are scaled and shifted by numbers of the row, as a norm without weights does, is
+   computed from the rows as they are stored, and what the norm does is done to the result:
+   <x a + S, y b + T> = x y <a, b> + (x sum(a) + D S) T + S y sum(b), where x and y scale the rows, S and T shift them,
+   and D is their length. Products of bf16 as it is stored are exact, and faster than those of f32 where the target has
+   them. A row loses the digits that its shift cancels: many only where its mean is large beside its deviation. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
