@@ -66,7 +66,7 @@ static void clean_ups_run_where_they_are_due(void)
     struct text ran = {0};
     CU_ASSERT_PTR_NULL(run(&ran));
     const char *wanted = "simplify separate simplify differentiate simplify stabilise simplify strength_reduce "
-                         "fold_scale simplify rows tile lower ";
+                         "stored_rows simplify fold_scale simplify rows tile lower ";
     CU_ASSERT(ran.data && strncmp(ran.data, wanted, strlen(wanted)) == 0);
     text_free(&ran);
     arena_free(arena);
