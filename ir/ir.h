@@ -446,11 +446,11 @@ struct array {
     bool matrix; /* TILE of bf16: an operand of products on matrix units. Paired it is their second operand; else the
                     first, whose last axis is the one summed over. Beyond the ranges there are zeros, up to a multiple
                     of 32 along the axis summed over and of 16 along the other */
-    bool two_terms; /* TILE, matrix: what is copied into it is kept as two numbers of bf16, whose sum it nearly is: all
-                       of the first ones, and behind them all of the second ones. Two sums of two terms meet without the
-                       product of their second ones */
-    int64_t held;   /* TILE: so many tiles of this shape, one for each range along the last axis that a FOR takes of the
-                       block around it; 0: one, of the range at hand */
+    int terms;   /* TILE, matrix: 2 or 3: a number copied into it is kept as the sum of that many numbers of bf16, first
+                    the first terms of all numbers, then the second ones, then the third. In a product of two such sums
+                    term i meets term j, from 0, if i + j is below the larger number of terms. 0: it is rounded */
+    int64_t held; /* TILE: so many tiles of this shape, one for each range along the last axis that a FOR takes of the
+                     block around it; 0: one, of the range at hand */
     bool sums;   /* INPUT, OUTPUT: not an array of the caller's, but sums that one program of a call leaves for another,
                     in the workspace, in the type that sums are made in: of queries with rows of whole vectors, of keys
                     with strides of their own */
@@ -560,6 +560,8 @@ bool stmt_same_nest(const struct stmt *a, const struct stmt *b);
 /* A reference to array a over its own axes. */
 struct ref loops_ref(const struct loops *l, int a);
 /* Elements of memory that a tile takes, and all that are held; INT64_MAX when that is too many. */
+int array_terms(const struct array *a); /* of a number in it: 1 where it is kept as it is */
+int products_of_terms(int a, int b);    /* how many a product of sums of a and of b terms takes */
 int64_t array_elements(const struct array *a);
 /* Whether it is an input or output that has a number a row, which are side by side. */
 bool array_of_rows(const struct loops *l, const struct array *a);

@@ -81,9 +81,22 @@ struct ref loops_ref(const struct loops *l, int a)
     return r;
 }
 
+int array_terms(const struct array *a)
+{
+    return a->terms ? a->terms : 1;
+}
+
+int products_of_terms(int a, int b)
+{
+    const int terms = a > b ? a : b;
+    int products = 0;
+    for (int k = 0; k < b; k++) products += a < terms - k ? a : terms - k;
+    return products;
+}
+
 int64_t array_elements(const struct array *a)
 {
-    int64_t elements = a->held ? a->held : a->two_terms ? 2 : 1;
+    int64_t elements = a->held ? a->held : a->terms ? a->terms : 1;
     for (int k = 0; k < a->rank; k++)
         if (__builtin_mul_overflow(elements, a->extent[k] + (k + 1 == a->rank ? a->gap : 0), &elements))
             return INT64_MAX;

@@ -200,7 +200,8 @@ static void print_array(const struct loops *l, const struct array *a, struct tex
         text_add(out, "]");
         if (a->gap) text_add(out, " gap %lld", (long long)a->gap);
         if (a->paired) text_add(out, " paired");
-        if (a->matrix) text_add(out, a->two_terms ? " matrix terms" : " matrix");
+        if (a->matrix) text_add(out, " matrix");
+        if (a->terms) text_add(out, " terms %d", a->terms);
         if (a->held) text_add(out, " held %lld", (long long)a->held);
         if (a->shared) text_add(out, a->folded ? " folded" : a->kept ? " kept" : " shared");
         if (a->offset >= 0) text_add(out, " @%lld", (long long)a->offset);
@@ -256,7 +257,7 @@ static void read_tile_axes(struct reader *r, struct array *a)
     if (reader_take(r, "gap")) a->gap = reader_int(r, 1);
     a->paired = reader_take(r, "paired");
     a->matrix = reader_take(r, "matrix");
-    a->two_terms = a->matrix && reader_take(r, "terms");
+    if (reader_take(r, "terms")) a->terms = (int)reader_int(r, 2);
     if (reader_take(r, "held")) a->held = reader_int(r, 1);
     a->folded = reader_take(r, "folded");
     a->kept = a->folded || reader_take(r, "kept");

@@ -79,7 +79,8 @@ static const char *array_check(const struct scope *c, int number)
         return "pairs are of bf16, in a tile of rank 2";
     if (a->matrix && (a->kind != ARRAY_TILE || a->dtype != DTYPE_BF16 || a->rank != 2))
         return "operands on matrix units are of bf16, in a tile of rank 2";
-    if (a->two_terms && (!a->matrix || a->held)) return "only operands on matrix units are of two terms";
+    if (a->terms && (!a->matrix || a->held || a->terms < 2 || a->terms > 3))
+        return "only operands on matrix units are of terms, two or three";
     if (a->held && (a->kind != ARRAY_TILE || a->shared || a->held < 0 || a->rank < 1 ||
                     !axis_is_sequence(&m->axis[a->axes[a->rank - 1]])))
         return "only tiles of a thread's own whose last axis is a sequence are held";

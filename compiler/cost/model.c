@@ -124,7 +124,7 @@ static double work_of_copies(const struct loops *l, const struct stmt *s, double
                                        : 0,
                  second = (double)(made_of_token ? lane : sum)->extent;
     return PACK_COST *
-           (first * (1 + l->array[s->operand[0].of].two_terms) + second * (1 + l->array[s->operand[1].of].two_terms));
+           (first * array_terms(&l->array[s->operand[0].of]) + second * array_terms(&l->array[s->operand[1].of]));
 }
 
 static double products_of_bf16(const struct loops *l, const struct stmt *s, const struct wanted *want, int inside)
@@ -137,7 +137,7 @@ static double products_of_bf16(const struct loops *l, const struct stmt *s, cons
         const struct array *row = &l->array[s->operand[0].of], *lane = &l->array[s->operand[1].of];
         if (!lane->paired || lane->matrix != want->matrix || (want->token && inside > 1)) continue;
         const int axes[] = {s->axes[0], s->axis, s->axes[1]};
-        double each = PRODUCT_COST * (want->terms ? 1 + row->two_terms + lane->two_terms : 1);
+        double each = PRODUCT_COST * (want->terms ? products_of_terms(array_terms(row), array_terms(lane)) : 1);
         int constants = 0;
         for (int k = 0; k < 3; k++) {
             if (l->module->axis[axes[k]].source != SIZE_CONSTANT) continue;

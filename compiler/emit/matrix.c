@@ -67,10 +67,10 @@ static void over_region(struct emitter *x, const struct stmt *s, struct product_
     x->indent -= 4;
 }
 
-/* How far behind the first terms of an operand its second ones lie; 0: it has none. */
-static const char *rest_of(const struct emitter *x, const struct array *a)
+/* How far apart the terms of an operand lie. */
+static const char *term_of(const struct emitter *x, const struct array *a)
 {
-    return number(x, a->two_terms ? array_elements(a) / 2 : 0);
+    return number(x, array_elements(a) / array_terms(a));
 }
 
 /* A product of packed operands, which the linear form has. */
@@ -86,10 +86,12 @@ static void emit_terms(struct emitter *x, const struct stmt *s)
         {"steps", size, steps_of(x, s->axis)},
         {"a", "const uint16_t *", emit_corner(x, s, row)},
         {"a_row", size, emit_step(x, row, s->axes[0])},
-        {"a_rest", size, rest_of(x, rows)},
+        {"a_terms", "int ", number(x, array_terms(rows))},
+        {"a_term", size, term_of(x, rows)},
         {"b", "const uint16_t *", emit_corner(x, s, lane)},
         {"b_row", size, number(x, row_of_pairs(lanes))},
-        {"b_rest", size, rest_of(x, lanes)},
+        {"b_terms", "int ", number(x, array_terms(lanes))},
+        {"b_term", size, term_of(x, lanes)},
         {"c", arena_printf(x->m->arena, "%s *", x->real), emit_corner(x, s, to)},
         {"c_row", size, emit_step(x, to, s->axes[0])},
         {"add", size, s->assign[0].fold == FOLD_SUM ? "1" : "0"},
@@ -190,7 +192,7 @@ void emit_matrix_copy(struct emitter *x, const struct stmt *s)
     const char *step = NULL, *function = "rows", *to_row = emit_step(x, to, tile->axes[0]);
     int row = ref_axis(to, 0), column = ref_axis(to, 1); /* of what is copied */
     const bool numbers = a->dtype == DTYPE_F32, along = ref_axis(from, from->rank - 1) == column,
-               terms = numbers && (tile->two_terms || !along);
+               terms = numbers && (tile->terms || !along);
     if (tile->paired) {
         to_row = number(x, row_of_pairs(tile));
         function = terms                                   ? "pair_terms"
@@ -210,5 +212,5 @@ void emit_matrix_copy(struct emitter *x, const struct stmt *s)
     emit_line(x, "/* %s = %s, for matrix units */", emit_array(x, to), emit_array(x, from));
     emit_line(x, "unit_%s_%s(%s, %s, %s, %s, %s, %s%s);", function, x->suffix, emit_corner(x, s, from), step,
               emit_range(x, row), emit_range(x, column), emit_corner(x, s, to), to_row,
-              terms ? arena_printf(x->m->arena, ", %s", rest_of(x, tile)) : "");
+              terms ? arena_printf(x->m->arena, ", %d, %s", array_terms(tile), term_of(x, tile)) : "");
 }

@@ -8,7 +8,8 @@
    where it is small beside them.
    - Where rows are divided by a sum of weights of either sign, which may nearly vanish, 2^-16 is too much: these stay
    in f32. So does a product that is squared, or raised to a higher power, on the way to a weight: where it nearly
-   vanishes, which of a row's only key shows in the row, a power loses as many times more. */
+   vanishes, which of a row's only key shows in the row, a power loses as many times more. Of a parameter with rows as
+   they are stored three terms are taken then, which are all digits of f32. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -224,14 +225,14 @@ static int copy_tile(struct loops *l, struct stmt *dot, struct stmt **loops, int
     }
     for (struct stmt *s = last->next; s && s->op == LOOPS_COPY; s = s->next) {
         const struct array *there = &l->array[s->assign[0].to.of];
-        if (s->operand[0].of == r->of && there->two_terms && there->paired == paired && there->axes[0] == made.axes[0])
+        if (s->operand[0].of == r->of && there->terms == 2 && there->paired == paired && there->axes[0] == made.axes[0])
             return s->assign[0].to.of;
     }
     made.name = loops_unused_name(l, arena_printf(l->module->arena, "%s_%s", made.name, paired ? "pairs" : "rows"));
     made.dtype = DTYPE_BF16;
     made.paired = paired;
     made.matrix = true;
-    made.two_terms = true;
+    made.terms = 2;
     pad_matrix_operand(&made);
     struct stmt *copy = stmt_new(l, LOOPS_COPY);
     copy->rank = 2;
@@ -263,7 +264,7 @@ static bool copies(const struct loops *l, const struct ref *r, int other, int su
 }
 
 /* The first operand, as rows along what is summed over. */
-static bool copy_rows(struct loops *l, struct stmt *dot, struct stmt **loops, int depth)
+static bool copy_rows(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, int terms)
 {
     struct ref *r = &dot->operand[0];
     const struct array *a = &l->array[r->of];
@@ -275,7 +276,7 @@ static bool copy_rows(struct loops *l, struct stmt *dot, struct stmt **loops, in
         const int lane = a->axes[sum];
         made = packed_tile(l, loops, depth, r->of, lane,
                            a->kind == ARRAY_TILE ? a->extent[sum] : l->module->axis[lane].extent, PACK_MATRIX_ROWS);
-        l->array[made].two_terms = true;
+        if (terms > l->array[made].terms) l->array[made].terms = terms;
     }
     if (made >= 0) *r = of_copy(r, made, row, sum);
     return made >= 0;
@@ -345,8 +346,10 @@ static void pair_state(struct states *x, struct stmt *dot, struct stmt **loops, 
     if (!stored && (!copies(l, lane, dot->axes[1], dot->axis, false) || place_of(lane, dot->axes[1]) != 1)) return;
     if (is_own(&l->array[row->of]) && !made_last(l, dot, loops, depth, row->of)) return;
     if (!stored && !made_last(l, dot, loops, depth, lane->of)) return;
-    if (!gains(l, dot, loops, depth, stored ? 2 : 3) || is_raised(x, dot)) return;
-    copy_rows(l, dot, loops, depth);
+    const bool raised = is_raised(x, dot), exact = stored && l->array[row->of].kind == ARRAY_PARAM;
+    const int terms = raised ? 3 : 2;
+    if (!gains(l, dot, loops, depth, stored ? terms : 3) || (raised && !exact)) return;
+    copy_rows(l, dot, loops, depth, terms);
     copy_pairs(l, dot, loops, depth);
     dot->assign[0].compensation = 0;
     pad_result(l, dot);

@@ -95,6 +95,10 @@ static bool read_expr(struct rows *x, int of, const struct expr *e, struct row *
 static bool read_row(struct rows *x, int of, struct row *row)
 {
     const struct value *v = &x->g->value[of];
+    if (v->op == GRAPH_PARAM) {
+        *row = (struct row){of, -1, -1, 1};
+        return !v->integers && value_has_axis(v, x->sum);
+    }
     if (v->rank < 2 || v->axes[v->rank - 1] != x->sum) return false;
     if (v->op == GRAPH_MAP) return read_expr(x, of, v->expr, row);
     *row = (struct row){of, -1, -1, 1};
@@ -159,12 +163,14 @@ static bool is_changed(const struct row *row)
     return row->scale >= 0 || row->shift >= 0 || row->constant != 1;
 }
 
-/* Of a sequence each, beside the axes that both have. */
-static bool is_of_pairs(const struct graph *g, const struct value *v)
+/* Whether it is of rows of two sequences, or of one with a parameter where the target has products for that. */
+static bool is_of_rows(const struct compilation *c, const struct value *v)
 {
-    int sequences = 0;
+    const struct graph *g = c->graph;
+    int sequences = 0, params = 0;
     for (int k = 0; k < v->rank; k++) sequences += axis_is_sequence(&g->module->axis[v->axes[k]]);
-    return sequences == 2;
+    for (int k = 0; k < 2; k++) params += g->value[v->operand[k].of].op == GRAPH_PARAM;
+    return params ? params == 1 && sequences == 1 && multiplies_states(c) : sequences == 2;
 }
 
 void pass_stored_rows(struct compilation *c)
@@ -174,10 +180,11 @@ void pass_stored_rows(struct compilation *c)
     for (int v = 0; v < g->values; v++) {
         const struct value *product = &g->value[v];
         if (product->op != GRAPH_CONTRACT || product->operands != 2 || product->where || product->online >= 0 ||
-            !is_of_pairs(g, product) || !is_plain(g, &product->operand[0]) || !is_plain(g, &product->operand[1]))
+            !is_of_rows(c, product) || !is_plain(g, &product->operand[0]) || !is_plain(g, &product->operand[1]))
             continue;
-        const struct value *first = &g->value[product->operand[0].of];
-        struct rows x = {g, v, first->rank ? first->axes[first->rank - 1] : -1};
+        const int side = g->value[product->operand[0].of].op == GRAPH_PARAM;
+        const struct value *rows = &g->value[product->operand[side].of];
+        struct rows x = {g, v, rows->rank ? rows->axes[rows->rank - 1] : -1};
         struct row a, b;
         const int of_a = product->operand[0].of, of_b = product->operand[1].of;
         if (x.sum < 0 || g->module->axis[x.sum].source != SIZE_CONSTANT || value_has_axis(product, x.sum)) continue;

@@ -140,7 +140,8 @@ void pass_tile(struct compilation *c)
          a++) { /* a chunk's own keys are few, and fewer of them lie after a short tile's queries */
         const struct axis *axis = &c->graph->module->axis[a];
         if (!axis_is_chunks(axis)) continue;
-        tile_q = axis->extent < 64 ? (axis->extent + 15) / 16 * 16 : meets_stored_keys(c->graph, &roles) ? 32 : 64;
+        const bool short_ones = meets_stored_keys(c->graph, &roles) && !multiplies_states(c);
+        tile_q = axis->extent < 64 ? (axis->extent + 15) / 16 * 16 : short_ones ? 32 : 64;
         tile_k = axis->extent < 96 ? axis->extent : 64;
     }
     if (multiplies_tiles(c)) {

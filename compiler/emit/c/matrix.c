@@ -241,14 +241,15 @@ TARGET INLINE void unit_across_finite_T(const int64_t lanes, int64_t rows, const
         }
 }
 
-/* ==== of a linear form: operands that are packed, of one or two terms of bf16 ==== */
+/* ==== of a linear form: operands that are packed, of up to three terms of bf16 ==== */
 
-/* unit_block_T where a, b or both are sums of two terms, the second of which lie a_rest or b_rest behind the first
-   ones; 0: there are none. */
+/* unit_block_T of operands that are sums of a_terms and b_terms, whose terms lie a_term and b_term apart. Products of
+   late terms are left out: they matter no more than what the terms leave of a number. */
 TARGET INLINE void unit_terms_block_T(const int rows, const int lanes, const int64_t steps, const uint16_t *a,
-    const int64_t a_row, const int64_t a_rest, const uint16_t *b, const int64_t b_row, const int64_t b_rest, float *c,
-    const int64_t c_row, const int add)
+    const int64_t a_row, const int a_terms, const int64_t a_term, const uint16_t *b, const int64_t b_row,
+    const int b_terms, const int64_t b_term, float *c, const int64_t c_row, const int add)
 {
+    const int terms = a_terms > b_terms ? a_terms : b_terms;
     if (add) {
         tile_load(0, c, 4 * c_row);
         if (lanes > 16) tile_load(1, c + 16, 4 * c_row);
@@ -261,21 +262,21 @@ TARGET INLINE void unit_terms_block_T(const int rows, const int lanes, const int
         if (rows > 16 && lanes > 16) tile_zero(3);
     }
     for (int64_t t = 0; t < steps; t++, a += 32, b += 16 * b_row)
-        for (int term = 0; term < 3; term++) { /* both first ones, then the second of a, then that of b */
-            if ((term == 1 && !a_rest) || (term == 2 && !b_rest)) continue;
-            const uint16_t *const left = term == 1 ? a + a_rest : a, *const right = term == 2 ? b + b_rest : b;
-            if (term != 1) {
-                tile_load(4, right, 2 * b_row);
-                if (lanes > 16) tile_load(5, right + 32, 2 * b_row);
+        for (int j = 0; j < b_terms; j++) {
+            const uint16_t *const right = b + j * b_term;
+            tile_load(4, right, 2 * b_row);
+            if (lanes > 16) tile_load(5, right + 32, 2 * b_row);
+            for (int i = 0; i < a_terms && i + j < terms; i++) {
+                const uint16_t *const left = a + i * a_term;
+                if (j == 0 || a_terms > 1) {
+                    tile_load(6, left, 2 * a_row);
+                    if (rows > 16) tile_load(7, left + 16 * a_row, 2 * a_row);
+                }
+                tile_multiply(0, 6, 4);
+                if (lanes > 16) tile_multiply(1, 6, 5);
+                if (rows > 16) tile_multiply(2, 7, 4);
+                if (rows > 16 && lanes > 16) tile_multiply(3, 7, 5);
             }
-            if (term != 2 || a_rest) {
-                tile_load(6, left, 2 * a_row);
-                if (rows > 16) tile_load(7, left + 16 * a_row, 2 * a_row);
-            }
-            tile_multiply(0, 6, 4);
-            if (lanes > 16) tile_multiply(1, 6, 5);
-            if (rows > 16) tile_multiply(2, 7, 4);
-            if (rows > 16 && lanes > 16) tile_multiply(3, 7, 5);
         }
     tile_store(0, c, 4 * c_row);
     if (lanes > 16) tile_store(1, c + 16, 4 * c_row);
@@ -285,84 +286,88 @@ TARGET INLINE void unit_terms_block_T(const int rows, const int lanes, const int
 
 /* The same for any number of rows, up to a multiple of 16, and a multiple of 16 lanes */
 TARGET INLINE void unit_terms_T(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
-    const int64_t a_row, const int64_t a_rest, const uint16_t *b, const int64_t b_row, const int64_t b_rest, float *c,
-    const int64_t c_row, const int add)
+    const int64_t a_row, const int a_terms, const int64_t a_term, const uint16_t *b, const int64_t b_row,
+    const int b_terms, const int64_t b_term, float *c, const int64_t c_row, const int add)
 {
     for (int64_t r = 0; r < rows; r += 32, a += 32 * a_row, c += 32 * c_row)
         for (int64_t x = 0; x < lanes; x += 32) {
             const uint16_t *const right = b + 2 * x;
             if (rows - r > 16 && lanes - x > 16)
-                unit_terms_block_T(32, 32, steps, a, a_row, a_rest, right, b_row, b_rest, c + x, c_row, add);
+                unit_terms_block_T(32, 32, steps, a, a_row, a_terms, a_term, right, b_row, b_terms, b_term, c + x,
+                    c_row, add);
             else if (rows - r > 16)
-                unit_terms_block_T(32, 16, steps, a, a_row, a_rest, right, b_row, b_rest, c + x, c_row, add);
+                unit_terms_block_T(32, 16, steps, a, a_row, a_terms, a_term, right, b_row, b_terms, b_term, c + x,
+                    c_row, add);
             else if (lanes - x > 16)
-                unit_terms_block_T(16, 32, steps, a, a_row, a_rest, right, b_row, b_rest, c + x, c_row, add);
+                unit_terms_block_T(16, 32, steps, a, a_row, a_terms, a_term, right, b_row, b_terms, b_term, c + x,
+                    c_row, add);
             else
-                unit_terms_block_T(16, 16, steps, a, a_row, a_rest, right, b_row, b_rest, c + x, c_row, add);
+                unit_terms_block_T(16, 16, steps, a, a_row, a_terms, a_term, right, b_row, b_terms, b_term, c + x,
+                    c_row, add);
         }
 }
 
-/* What rounding to the pairs leaves of numbers, as pairs */
-TARGET INLINE mask_T unit_left_T(mask_T pairs, vec_T first, vec_T second)
+/* Pairs of two vectors, which keep what rounding to bf16 leaves of them. */
+TARGET INLINE mask_T unit_term_T(vec_T *first, vec_T *second)
 {
-    return paired_T(first - (vec_T)(pairs << 16), second - (vec_T)(pairs & -0x10000));
+    const mask_T pairs = paired_T(*first, *second);
+    *first -= (vec_T)(pairs << 16);
+    *second -= (vec_T)(pairs & -0x10000);
+    return pairs;
 }
 
-/* unit_rounded_T with second terms, `rest` behind the first ones */
+/* unit_rounded_T of so many terms, each `term` after the one before it */
 TARGET INLINE void unit_pair_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t lanes,
-    uint16_t *to, const int64_t to_row, const int64_t rest)
+    uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
 {
     for (int64_t x = 0; x < lanes; x += LANES)
         for (int64_t r = 0; r < round_up(rows, 32); r += 2) {
             uint16_t *const at = to + r / 2 * to_row + 2 * x;
-            const vec_T first = r < rows ? load_T(from + r * from_row + x) : splat_T(0);
-            const vec_T second = r + 1 < rows ? load_T(from + (r + 1) * from_row + x) : splat_T(0);
-            const mask_T pairs = paired_T(first, second);
-            _mm512_storeu_si512(at, (__m512i)pairs);
-            _mm512_storeu_si512(at + rest, (__m512i)unit_left_T(pairs, first, second));
+            vec_T first = r < rows ? load_T(from + r * from_row + x) : splat_T(0);
+            vec_T second = r + 1 < rows ? load_T(from + (r + 1) * from_row + x) : splat_T(0);
+            UNROLL for (int n = 0; n < terms; n++)
+                _mm512_storeu_si512(at + n * term, (__m512i)unit_term_T(&first, &second));
         }
 }
 
-/* unit_narrowed_T with second terms, `rest` behind the first ones */
+/* unit_narrowed_T of so many terms, each `term` after the one before it */
 TARGET INLINE void unit_row_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
-    uint16_t *to, const int64_t to_row, const int64_t rest)
+    uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
 {
     for (int64_t r = 0; r < round_up(rows, 16); r++)
         for (int64_t x = 0; x < columns; x += 32) {
             uint16_t *const at = to + r * to_row + x;
-            const vec_T low = r < rows ? load_T(from + r * from_row + x) : splat_T(0);
-            const vec_T high = r < rows && columns - x > 16 ? load_T(from + r * from_row + x + 16) : splat_T(0);
-            const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low);
-            const mask_T turns = {INTERLEAVED}, pairs = (mask_T)_mm512_permutexvar_epi16((__m512i)turns, both);
-            _mm512_storeu_si512(at, both);
-            _mm512_storeu_si512(at + rest, (__m512i)_mm512_cvtne2ps_pbh((__m512)(high - (vec_T)(pairs & -0x10000)),
-                (__m512)(low - (vec_T)(pairs << 16))));
-            for (int64_t k = columns - x; k < 32; k++) at[k] = at[k + rest] = 0;
+            vec_T low = r < rows ? load_T(from + r * from_row + x) : splat_T(0);
+            vec_T high = r < rows && columns - x > 16 ? load_T(from + r * from_row + x + 16) : splat_T(0);
+            UNROLL for (int n = 0; n < terms; n++) {
+                const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low);
+                const mask_T turns = {INTERLEAVED}, pairs = (mask_T)_mm512_permutexvar_epi16((__m512i)turns, both);
+                _mm512_storeu_si512(at + n * term, both);
+                for (int64_t k = columns - x; k < 32; k++) at[k + n * term] = 0;
+                low -= (vec_T)(pairs << 16);
+                high -= (vec_T)(pairs & -0x10000);
+            }
         }
 }
 
-/* to[x][r] = from[r][x], rounded to bf16, with zeros up to a multiple of 32 rows; where `rest` is not 0, with second
-   terms so far behind the first ones. Rows by twos become pairs, which change places as numbers do. */
+/* to[x][r] = from[r][x], rounded to so many terms of bf16, each `term` after the one before it, with zeros up to a
+   multiple of 32 rows. Rows by twos become pairs, which change places as numbers do. */
 TARGET INLINE void unit_turned_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
-    uint16_t *to, const int64_t to_row, const int64_t rest)
+    uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
 {
     for (int64_t r = 0; r < rows; r += 32)
         for (int64_t x = 0; x < columns; x += LANES) {
-            vec_T pairs[LANES], left[LANES];
+            vec_T pairs[3][LANES];
             UNROLL for (int k = 0; k < LANES; k++) {
                 const int64_t row = r + 2 * k;
-                const vec_T first = row < rows ? load_T(from + row * from_row + x) : splat_T(0);
-                const vec_T second = row + 1 < rows ? load_T(from + (row + 1) * from_row + x) : splat_T(0);
-                const mask_T two = paired_T(first, second);
-                pairs[k] = (vec_T)two;
-                left[k] = (vec_T)unit_left_T(two, first, second);
+                vec_T first = row < rows ? load_T(from + row * from_row + x) : splat_T(0);
+                vec_T second = row + 1 < rows ? load_T(from + (row + 1) * from_row + x) : splat_T(0);
+                UNROLL for (int n = 0; n < terms; n++) pairs[n][k] = (vec_T)unit_term_T(&first, &second);
             }
-            exchange_T(pairs);
-            UNROLL for (int k = 0; k < LANES; k++)
-                _mm512_storeu_si512(to + (x + k) * to_row + r, (__m512i)pairs[k]);
-            if (!rest) continue;
-            exchange_T(left);
-            UNROLL for (int k = 0; k < LANES; k++)
-                _mm512_storeu_si512(to + (x + k) * to_row + r + rest, (__m512i)left[k]);
+            UNROLL for (int n = 0; n < terms; n++) {
+                exchange_T(pairs[n]);
+                UNROLL for (int k = 0; k < LANES; k++)
+                    _mm512_storeu_si512(to + (x + k) * to_row + r + n * term, (__m512i)pairs[n][k]);
+            }
         }
 }
