@@ -316,7 +316,7 @@ TARGET INLINE mask_T unit_term_T(vec_T *first, vec_T *second)
     return pairs;
 }
 
-/* unit_rounded_T of so many terms, each `term` after the one before it */
+/* unit_rounded_T in `terms` terms, each `term` elements after the one before it */
 TARGET INLINE void unit_pair_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t lanes,
     uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
 {
@@ -330,7 +330,7 @@ TARGET INLINE void unit_pair_terms_T(const float *from, const int64_t from_row, 
         }
 }
 
-/* unit_narrowed_T of so many terms, each `term` after the one before it */
+/* unit_narrowed_T in `terms` terms, each `term` elements after the one before it */
 TARGET INLINE void unit_row_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
 {
@@ -350,7 +350,7 @@ TARGET INLINE void unit_row_terms_T(const float *from, const int64_t from_row, i
         }
 }
 
-/* to[x][r] = from[r][x], rounded to so many terms of bf16, each `term` after the one before it, with zeros up to a
+/* to[x][r] = from[r][x] in `terms` terms of bf16, each `term` elements after the one before it, with zeros up to a
    multiple of 32 rows. Rows by twos become pairs, which change places as numbers do. */
 TARGET INLINE void unit_turned_terms_T(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
