@@ -173,6 +173,16 @@ static bool is_of_rows(const struct compilation *c, const struct value *v)
     return params ? params == 1 && sequences == 1 && multiplies_states(c) : sequences == 2;
 }
 
+/* Whether the inputs alone have all axes of the product: a norm may depend on a head that its row does not. */
+static bool have_axes(const struct graph *g, const struct value *product, const struct row *a, const struct row *b)
+{
+    for (int k = 0; k < product->rank; k++)
+        if (!value_has_axis(&g->value[a->input], product->axes[k]) &&
+            !value_has_axis(&g->value[b->input], product->axes[k]))
+            return false;
+    return true;
+}
+
 void pass_stored_rows(struct compilation *c)
 {
     struct graph *g = c->graph;
@@ -188,7 +198,9 @@ void pass_stored_rows(struct compilation *c)
         struct row a, b;
         const int of_a = product->operand[0].of, of_b = product->operand[1].of;
         if (x.sum < 0 || g->module->axis[x.sum].source != SIZE_CONSTANT || value_has_axis(product, x.sum)) continue;
-        if (read_row(&x, of_a, &a) && read_row(&x, of_b, &b) && (is_changed(&a) || is_changed(&b))) rewrite(&x, &a, &b);
+        if (read_row(&x, of_a, &a) && read_row(&x, of_b, &b) && (is_changed(&a) || is_changed(&b)) &&
+            have_axes(g, &g->value[x.at], &a, &b))
+            rewrite(&x, &a, &b);
         v = x.at;
     }
 }
