@@ -1,5 +1,4 @@
-/* Memory that lives as long as one job: blocks that are handed out front to back and freed together. And strings that
-   grow. */
+/* Memory arenas, which are freed as a whole, and strings that grow. */
 #include "ir.h"
 
 #include <stdlib.h>
@@ -14,7 +13,7 @@ struct block {
 };
 
 struct arena {
-    struct block *block; /* the one that is being filled comes first */
+    struct block *block; /* the block that is being filled comes first */
 };
 
 static _Noreturn void out_of_memory(void)
@@ -58,7 +57,7 @@ void *arena_alloc(struct arena *arena, size_t bytes)
     if (bytes == 0) bytes = unit;
     struct block *b = arena->block;
     if (bytes > BLOCK_BYTES / 4) {
-        /* a block of its own, after the one that still has room */
+        /* A large allocation gets a separate block. The block with free space stays first in the list. */
         struct block *own = block_new(bytes);
         own->used = bytes;
         own->next = b->next;

@@ -1,5 +1,5 @@
-/* Messages about a text: collected, then written in the order of the text, each with its line and a caret.
-   Columns count characters of UTF-8. */
+/* Messages about a text: they are collected, then written in the order of the text, each with its line and a caret.
+   Columns count UTF-8 characters. */
 #include "ir.h"
 
 #include <stdlib.h>
@@ -12,14 +12,15 @@ struct message {
     const char *text;
     int order;
     bool warning;
-    struct message *notes, *next; /* of an error or a warning: its notes; the next of them, or the next note */
+    struct message *notes, *next; /* notes: of an error or a warning. next: the next message of the file, or the next
+                                     note of the same message */
 };
 
 struct diagnostics {
     struct arena *arena;
     const char *file, *source;
     size_t length;
-    int errors, messages; /* these with warnings */
+    int errors, messages; /* messages counts errors and warnings, not notes */
     struct message *first, *last, *last_note;
 };
 
@@ -94,7 +95,8 @@ int diagnostics_errors(const struct diagnostics *d)
 
 /* ---- the text ---- */
 
-/* Bytes of the line break at s, or 0; YAML 1.1's, which are what libyaml counts. */
+/* The length in bytes of the line break at s, or 0. Line breaks are those of YAML 1.1, because libyaml counts lines
+   that way. */
 static size_t line_break(const char *s, size_t left)
 {
     if (left >= 2 && s[0] == '\r' && s[1] == '\n') return 2;
@@ -165,7 +167,7 @@ static void put_line(const struct diagnostics *d, struct position at, FILE *out,
 
 /* ---- output ---- */
 
-/* A note at the place of its error does not show the line again. */
+/* A note at the same position as its error does not show the line again. */
 static void put_message(const struct diagnostics *d, const struct message *m, const struct message *note_of, FILE *out,
                         bool color)
 {
@@ -226,7 +228,7 @@ static int lower(char c)
 
 enum { MAX_LETTERS = 40 };
 
-/* Letters to insert, delete, replace or swap with their neighbour to get from a to b. */
+/* The number of letters to insert, delete, replace or swap with a neighbour to get from a to b. */
 static int edits(const char *a, int n, const char *b, int m)
 {
     int row[3][MAX_LETTERS + 1];

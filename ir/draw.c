@@ -1,5 +1,5 @@
-/* Numbers drawn at random: for a, `count` distinct ones of a range that begins at 0, by a hash of the seed, a and the
-   number of the try. */
+/* Random numbers. For each number a, `count` distinct numbers are drawn from a range that begins at 0. Each try is a
+   hash of the seed, a and the number of the try. */
 #include "ir.h"
 
 #include <stdlib.h>
@@ -13,8 +13,8 @@ static uint64_t splitmix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* As many are drawn as there are, unless there are more than `count`: then tries t = 0, 1, … until `count` differ.
-   Every try that is new before the last counts, so b is drawn when a try gives b before `count` others have. */
+/* Whether the number b is drawn for a. If there are at most `count` numbers, all are drawn. Otherwise attempt
+   t = 0, 1, … draws one number each, until `count` different numbers are drawn. */
 bool draw_holds(const struct draw *draw, int64_t a, int64_t b, int64_t among)
 {
     if (draw->upto) among = a < INT64_MAX ? a + 1 : a;

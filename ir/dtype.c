@@ -1,4 +1,4 @@
-/* The storage types: names, sizes, and what is computed with them. */
+/* Storage types: their names, their sizes, and the type in which sums over them are computed. */
 #include "ir.h"
 
 #include <string.h>

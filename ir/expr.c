@@ -1,4 +1,4 @@
-/* Scalar expressions: interned, folded as they are built, evaluated in float64. */
+/* Scalar expressions. They are interned, folded as they are built, and evaluated in float64. */
 #include "ir.h"
 
 #include <math.h>
@@ -7,13 +7,14 @@
 enum { TABLE_SIZE = 4096, RESULT_REAL = 0, RESULT_INT, RESULT_BOOL, RESULT_SAME };
 
 static const struct {
-    const char *name;
+    const char *name, *c;
+    enum { CALLER_INTERNAL, CALLER_USER } caller;
     int arity, result;
     const char *infix;
     enum expr_effort effort;
 } operation[EXPR_OPS] = {
-#define EXPR(name, text, arguments, result, infix, effort, derivative) \
-    {text, arguments, RESULT_##result, infix, EFFORT_##effort},
+#define EXPR(name, text, c, caller, arguments, result, infix, effort, real, integer, range, derivative) \
+    {text, c, CALLER_##caller, arguments, RESULT_##result, infix, EFFORT_##effort},
 #include "expr.def"
 #undef EXPR
 };
@@ -94,6 +95,26 @@ const char *expr_name(enum expr_op op)
     return operation[op].name;
 }
 
+const char *expr_c_function(enum expr_op op)
+{
+    return operation[op].c;
+}
+
+bool expr_is_for_users(enum expr_op op)
+{
+    return operation[op].caller == CALLER_USER;
+}
+
+void expr_list_functions(struct text *out, const char *between)
+{
+    bool any = false;
+    for (int op = 0; op < EXPR_OPS; op++) {
+        if (!expr_is_for_users((enum expr_op)op)) continue;
+        text_add(out, "%s%s", any ? between : "", operation[op].c);
+        any = true;
+    }
+}
+
 const char *expr_infix(enum expr_op op)
 {
     return *operation[op].infix ? operation[op].infix : NULL;
@@ -148,7 +169,7 @@ const struct expr *expr_leaf(struct module *m, enum expr_op op, int number)
                        (struct expr){.op = op, .type = op == EXPR_OPERAND ? TYPE_REAL : TYPE_INT, .integer = number});
 }
 
-/* ---- building, folding what is constant ---- */
+/* ---- building and constant folding ---- */
 
 static bool constant(const struct expr *e)
 {
@@ -165,13 +186,13 @@ static bool infinite(const struct expr *e)
     return e->op == EXPR_REAL && isinf(e->real);
 }
 
-/* x + constant, of integers */
+/* Whether e is an integer expression of the form x + constant. */
 static bool offset(const struct expr *e)
 {
     return e->op == EXPR_ADD && e->type == TYPE_INT && e->arg[1]->op == EXPR_INT;
 }
 
-/* A sum of integers without one of its terms; NULL: it is none of them. */
+/* The sum of integers without one of its terms; NULL if `term` is not a term of the sum. */
 static const struct expr *without(struct module *m, const struct expr *sum, const struct expr *term)
 {
     if (sum == term) return expr_int(m, 0);
@@ -182,7 +203,7 @@ static const struct expr *without(struct module *m, const struct expr *sum, cons
     return right ? expr_make(m, EXPR_ADD, sum->arg[0], right, NULL) : NULL;
 }
 
-/* The difference of two sums of integers without a term that both have; NULL: there is none. */
+/* The difference of two integer sums after removing a term that both contain; NULL if they share no term. */
 static const struct expr *cancelled(struct module *m, const struct expr *a, const struct expr *b)
 {
     const struct expr *term = b;
@@ -195,7 +216,7 @@ static const struct expr *cancelled(struct module *m, const struct expr *a, cons
     return left ? expr_make(m, EXPR_SUB, left, without(m, b, term), NULL) : NULL;
 }
 
-/* The simpler expression that op(a, b, c) is, or NULL. A variable real is taken to be finite. */
+/* A simpler expression equal to op(a, b, c), or NULL. A real that is not constant is assumed to be finite. */
 static const struct expr *identity(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b,
                                    const struct expr *c)
 {
@@ -206,7 +227,7 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
         if (expr_is_real(b, 0) && (a->type == TYPE_REAL || integers)) return a;
         if (infinite(a)) return a;
         if (infinite(b)) return b;
-        /* constants gather at the end of a sum of integers */
+        /* in a sum of integers, constants move to the end */
         if (integers && a->op == EXPR_INT) return expr_make(m, EXPR_ADD, b, a, NULL);
         if (integers && offset(a))
             return expr_make(m, EXPR_ADD,
@@ -243,7 +264,7 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
     case EXPR_DIV:
         if (expr_is_real(b, 1) && (a->type == TYPE_REAL || integers)) return a;
         if (!integers && b->op == EXPR_REAL && b->real != 0 && isfinite(b->real)) {
-            int exponent; /* a power of two divides exactly by multiplication */
+            int exponent; /* dividing by a power of two equals multiplying by its reciprocal, exactly */
             if (fabs(frexp(b->real, &exponent)) == 0.5)
                 return expr_make(m, EXPR_MUL, a, expr_real(m, 1 / b->real), NULL);
         }
@@ -278,26 +299,7 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
             return expr_make(m, EXPR_SUB, expr_make(m, EXPR_NEG, a->arg[0], NULL, NULL), a->arg[1], NULL);
         return NULL;
     case EXPR_POW: return expr_is_real(b, 1) ? a : NULL;
-    case EXPR_REAL:
-    case EXPR_INT:
-    case EXPR_OPERAND:
-    case EXPR_INDEX:
-    case EXPR_SIZE:
-    case EXPR_LO:
-    case EXPR_HI:
-    case EXPR_DRAWN:
-    case EXPR_ID:
-    case EXPR_MIN_ID:
-    case EXPR_MAX_ID:
-    case EXPR_FLOOR:
-    case EXPR_SQRT:
-    case EXPR_EXP:
-    case EXPR_EXP2:
-    case EXPR_LOG:
-    case EXPR_TANH:
-    case EXPR_SIN:
-    case EXPR_COS:
-    case EXPR_OPS: return NULL;
+    default: return NULL; /* most have none */
     }
     return NULL;
 }
@@ -394,133 +396,107 @@ static int64_t wrap(uint64_t bits)
     return value;
 }
 
+static int64_t quotient(int64_t x, int64_t y)
+{
+    return y == 0 ? 0 : y == -1 ? wrap(0 - (uint64_t)x) : x / y;
+}
+
+static int64_t remains(int64_t x, int64_t y)
+{
+    return y == 0 || y == -1 ? 0 : x % y;
+}
+
+static int64_t floor_remains(int64_t x, int64_t y)
+{
+    const int64_t r = remains(x, y);
+    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
+
+static int64_t magnitude(int64_t x)
+{
+    return x < 0 ? wrap(0 - (uint64_t)x) : x;
+}
+
+static int64_t smaller(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+static int64_t larger(int64_t x, int64_t y)
+{
+    return x > y ? x : y;
+}
+
+/* Unlike those of C's library they keep NaN. */
+static double smaller_real(double x, double y)
+{
+    return x < y || x != x ? x : y;
+}
+
+static double larger_real(double x, double y)
+{
+    return x > y || x != x ? x : y;
+}
+
+/* The names that the columns `real` and `integer` of expr.def use. Integers wrap around, so no expression that a user
+   writes is undefined behaviour. */
+#define R(x) expr_eval(x, env)
+#define I(x) expr_eval_int(x, env)
+#define U(x) ((uint64_t)expr_eval_int(x, env))
+#define COMPARED(operator) (a->type == TYPE_REAL || b->type == TYPE_REAL ? R(a) operator R(b) : I(a) operator I(b))
+
 int64_t expr_eval_int(const struct expr *e, const struct environment *env)
 {
     const struct expr *a = e->arg[0], *b = e->arg[1], *c = e->arg[2];
-    /* Integers wrap, so that no expression a user writes is undefined. */
-#define I(x) expr_eval_int(x, env)
-#define U(x) ((uint64_t)expr_eval_int(x, env))
-#define COMPARE(operator) \
-    (a->type == TYPE_REAL || b->type == TYPE_REAL ? expr_eval(a, env) operator expr_eval(b, env) : I(a) operator I(b))
     switch (e->op) {
-    case EXPR_INT: return e->integer;
-    case EXPR_INDEX: return env->index[e->integer];
-    case EXPR_SIZE: return env->size[e->integer];
-    case EXPR_LO: return env->lo[e->integer];
-    case EXPR_HI: return env->hi[e->integer];
-    case EXPR_NEG: return wrap(0 - U(a));
-    case EXPR_ADD: return wrap(U(a) + U(b));
-    case EXPR_SUB: return wrap(U(a) - U(b));
-    case EXPR_MUL: return wrap(U(a) * U(b));
-    case EXPR_DIV: {
-        int64_t y = I(b);
-        return y == 0 ? 0 : y == -1 ? wrap(0 - U(a)) : I(a) / y;
+#define EXPR(name, text, function, caller, arguments, result, infix, effort, real_value, value, range, derivative) \
+    case EXPR_##name: return value;
+#include "expr.def"
+#undef EXPR
+    case EXPR_OPS: break;
     }
-    case EXPR_MOD: {
-        int64_t y = I(b);
-        return y == 0 || y == -1 ? 0 : I(a) % y;
+    return 0;
+}
+
+static double exact(const struct expr *e, const struct environment *env)
+{
+    const struct expr *a = e->arg[0], *b = e->arg[1], *c = e->arg[2];
+    switch (e->op) {
+#define EXPR(name, text, function, caller, arguments, result, infix, effort, value, integer_value, range, derivative) \
+    case EXPR_##name: return value;
+#include "expr.def"
+#undef EXPR
+    case EXPR_OPS: break;
     }
-    case EXPR_FLOORMOD: {
-        int64_t y = I(b), r = y == 0 || y == -1 ? 0 : I(a) % y;
-        return r != 0 && (r < 0) != (y < 0) ? r + y : r;
-    }
-    case EXPR_LT: return COMPARE(<);
-    case EXPR_LE: return COMPARE(<=);
-    case EXPR_EQ: return COMPARE(==);
-    case EXPR_NE: return COMPARE(!=);
-    case EXPR_AND: return I(a) && I(b);
-    case EXPR_OR: return I(a) || I(b);
-    case EXPR_NOT: return !I(a);
-    case EXPR_DRAWN: return draw_holds(e->draw, I(a), I(b), I(c));
-    case EXPR_ID: return ids_read(env->ids, e->name, I(a), I(b));
-    case EXPR_MIN_ID:
-    case EXPR_MAX_ID: return ids_extreme(env->ids, e->name, I(a), I(b), I(c), e->op == EXPR_MAX_ID);
-    case EXPR_SELECT: return I(a) ? I(b) : I(c);
-    case EXPR_ABS: {
-        int64_t x = I(a);
-        return x < 0 ? wrap(0 - (uint64_t)x) : x;
-    }
-    case EXPR_MIN: {
-        int64_t x = I(a), y = I(b);
-        return x < y ? x : y;
-    }
-    case EXPR_MAX: {
-        int64_t x = I(a), y = I(b);
-        return x > y ? x : y;
-    }
-    case EXPR_REAL:
-    case EXPR_OPERAND:
-    case EXPR_FLOOR:
-    case EXPR_SQRT:
-    case EXPR_EXP:
-    case EXPR_EXP2:
-    case EXPR_LOG:
-    case EXPR_TANH:
-    case EXPR_SIN:
-    case EXPR_COS:
-    case EXPR_POW:
-    case EXPR_OPS: return 0;
-    }
+    return 0;
+}
+#undef R
 #undef I
 #undef U
-#undef COMPARE
-    return 0;
+#undef COMPARED
+
+double expr_noisy(double x, uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return x * (1 + (double)((int64_t)*state >> 11) * 0x1p-76); /* a random signed 53-bit integer, scaled to 2^-24 */
 }
 
 double expr_eval(const struct expr *e, const struct environment *env)
 {
     if (e->type != TYPE_REAL) return (double)expr_eval_int(e, env);
-    const struct expr *a = e->arg[0], *b = e->arg[1], *c = e->arg[2];
-#define R(x) expr_eval(x, env)
-    switch (e->op) {
-    case EXPR_REAL: return e->real;
-    case EXPR_OPERAND: return env->operand[e->integer];
-    case EXPR_NEG: return -R(a);
-    case EXPR_ADD: return R(a) + R(b);
-    case EXPR_SUB: return R(a) - R(b);
-    case EXPR_MUL: return R(a) * R(b);
-    case EXPR_DIV: return R(a) / R(b);
-    case EXPR_SELECT: return expr_eval_int(a, env) ? R(b) : R(c);
-    case EXPR_ABS: return fabs(R(a));
-    case EXPR_MIN: {
-        double x = R(a), y = R(b);
-        return x < y || x != x ? x : y;
+    const double x = exact(e, env);
+    if (!env || !env->noise) return x;
+    switch ((int)e->op) {
+    case EXPR_REAL:
+    case EXPR_OPERAND:
+    case EXPR_NEG:
+    case EXPR_ABS:
+    case EXPR_MIN:
+    case EXPR_MAX:
+    case EXPR_FLOOR:
+    case EXPR_SELECT: return x;
+    default: return expr_noisy(x, env->noise);
     }
-    case EXPR_MAX: {
-        double x = R(a), y = R(b);
-        return x > y || x != x ? x : y;
-    }
-    case EXPR_FLOOR: return floor(R(a));
-    case EXPR_SQRT: return sqrt(R(a));
-    case EXPR_EXP: return exp(R(a));
-    case EXPR_EXP2: return exp2(R(a));
-    case EXPR_LOG: return log(R(a));
-    case EXPR_TANH: return tanh(R(a));
-    case EXPR_SIN: return sin(R(a));
-    case EXPR_COS: return cos(R(a));
-    case EXPR_POW: return pow(R(a), R(b));
-    case EXPR_INT:
-    case EXPR_INDEX:
-    case EXPR_SIZE:
-    case EXPR_LO:
-    case EXPR_HI:
-    case EXPR_MOD:
-    case EXPR_FLOORMOD:
-    case EXPR_LT:
-    case EXPR_LE:
-    case EXPR_EQ:
-    case EXPR_NE:
-    case EXPR_AND:
-    case EXPR_OR:
-    case EXPR_NOT:
-    case EXPR_DRAWN:
-    case EXPR_ID:
-    case EXPR_MIN_ID:
-    case EXPR_MAX_ID:
-    case EXPR_OPS: return 0; /* of integer type: handled above */
-    }
-#undef R
-    return 0;
 }
 
 const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among,

@@ -1,6 +1,6 @@
-/* Derivatives of scalar expressions. What each operation does to a derivative is its column of expr.def; here are the
-   words that the column is written in, which drop what is 0 and 1. A 0 is exact here, whatever it multiplies, for it
-   says that nothing moves. */
+/* Derivatives of scalar expressions. The last column of expr.def holds the rule of each operation. The functions
+   here build the expressions of that column and drop terms that are 0 and factors that are 1. A derivative of 0 is
+   exact: a product with it is 0 even if the other factor is infinite or NaN. */
 #include "ir.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 struct derivation {
     struct module *m;
     const struct expr *leaf;
-    const struct expr **known; /* by the id of an expression: its derivative */
+    const struct expr **known; /* the derivative of an expression, by the expression's id */
 };
 
 static const struct expr *real(struct module *m, double value)
@@ -40,7 +40,7 @@ static const struct expr *less(struct module *m, const struct expr *x, const str
     return zero(x) ? negated(m, y) : plus(m, x, negated(m, y));
 }
 
-/* Takes the constant factor off a product. */
+/* Splits off the constant factor of a product. */
 static const struct expr *without_constant(struct module *m, const struct expr *x, double *factor)
 {
     if (x->op == EXPR_NEG) {
@@ -77,7 +77,7 @@ static const struct expr *op(struct module *m, enum expr_op op, const struct exp
     return expr_make(m, op, x, y, NULL);
 }
 
-/* e where the condition is known. */
+/* Simplifies e, given that condition c holds or does not hold. */
 static const struct expr *where_known(struct module *m, const struct expr *e, const struct expr *c, bool holds)
 {
     if (e->op == EXPR_SELECT && e->arg[0] == c) return where_known(m, e->arg[holds ? 1 : 2], c, holds);
@@ -91,7 +91,7 @@ static const struct expr *choose(struct module *m, const struct expr *c, const s
     return expr_make(m, EXPR_SELECT, c, where_known(m, x, c, true), where_known(m, y, c, false));
 }
 
-/* b * a^(b - 1), which is 0 for a power of 0 even where a is 0. */
+/* b * a^(b - 1), or 0 for b == 0, also if a is 0. */
 static const struct expr *power_less_1(struct module *m, const struct expr *a, const struct expr *b)
 {
     const struct expr *rest = expr_make(m, EXPR_SUB, b, b->type == TYPE_REAL ? real(m, 1) : expr_int(m, 1), NULL);
@@ -100,19 +100,19 @@ static const struct expr *power_less_1(struct module *m, const struct expr *a, c
     return expr_make(m, EXPR_SELECT, none, real(m, 0), e);
 }
 
-/* log(a), but 0 for a <= 0: a power of 0 does not move with b, and b of a power of less is a whole number that
-   stays. */
+/* log(a), or 0 for a <= 0, where a^b does not depend on b: 0^b is constant, and a negative base is only raised to a
+   fixed integer. */
 static const struct expr *logarithm(struct module *m, const struct expr *a)
 {
     return expr_make(m, EXPR_SELECT, op(m, EXPR_LE, a, real(m, 0)), real(m, 0), op(m, EXPR_LOG, a, NULL));
 }
 
-/* The columns, with what stands for nothing left out where nothing needs it. */
+/* The names that the last column of expr.def uses. */
 #define ZERO real(m, 0)
 #define HALF real(m, 0.5)
 #define ONE real(m, 1)
 #define TWO real(m, 2)
-#define LOG_2 real(m, log(2))
+#define NUMBER(x) real(m, x)
 #define NEGATED(x) negated(m, x)
 #define PLUS(x, y) plus(m, x, y)
 #define LESS(x, y) less(m, x, y)
@@ -120,8 +120,7 @@ static const struct expr *logarithm(struct module *m, const struct expr *a)
 #define OVER(x, y) over(m, x, y)
 #define BELOW(x, y) op(m, EXPR_LT, x, y)
 #define CHOOSE(c, x, y) choose(m, c, x, y)
-#define COSINE(x) op(m, EXPR_COS, x, NULL)
-#define SINE(x) op(m, EXPR_SIN, x, NULL)
+#define APPLY(function, x) op(m, EXPR_##function, x, NULL)
 #define POWER_LESS_1(x, y) power_less_1(m, x, y)
 #define LOGARITHM(x) logarithm(m, x)
 
@@ -139,7 +138,7 @@ static const struct expr *derive(struct derivation *x, const struct expr *e)
     }
     const struct expr *const da = d[0], *const db = d[1], *const dc = d[2];
     if (moves) switch (e->op) {
-#define EXPR(name, text, arguments, result_type, infix, effort, derivative) \
+#define EXPR(name, text, function, caller, arguments, result_type, infix, effort, value, integer, range, derivative) \
     case EXPR_##name: result = derivative; break;
 #include "expr.def"
 #undef EXPR

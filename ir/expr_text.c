@@ -1,4 +1,4 @@
-/* Text of expressions and references, and the reader both IRs' text forms are parsed with. */
+/* Text of expressions and references, and the reader that the parsers of both IRs share. */
 #include "ir.h"
 
 #include <ctype.h>
@@ -91,7 +91,7 @@ void expr_print(const struct module *m, const struct expr *e, const struct ref *
     }
 }
 
-/* Whether a number stands after the word for the size. */
+/* Whether the size's word is followed by a number. */
 static bool has_extent(enum size_source source)
 {
     return source == SIZE_CHUNKS || source == SIZE_QUERY_CHUNKS || source == SIZE_UNITS || source == SIZE_ROWS;
@@ -224,7 +224,7 @@ bool reader_take(struct reader *r, const char *token)
     return true;
 }
 
-/* Where the token is, to report something about it after having gone past it. */
+/* The position of a token, so that an error can be reported there after the reader has moved on. */
 struct place {
     const char *token, *line_start;
     int line;
@@ -242,7 +242,7 @@ static void go_back(struct reader *r, struct place to)
     r->line = to.line;
 }
 
-/* The token, for a message. */
+/* The current token, quoted for a message. */
 static const char *found(const struct reader *r, char *buffer, size_t size)
 {
     if (r->length == 0) return "the end of the text";

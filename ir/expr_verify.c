@@ -1,4 +1,4 @@
-/* Checks of expressions, axes and references that both IRs' verifiers share. */
+/* Checks of expressions, axes and references, shared by the verifiers of both IRs. */
 #include "ir.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Builders of the graph, and what every pass needs to rewrite one. */
+/* Builders of the graph, and helpers with which passes rewrite a graph. */
 #include "ir.h"
 
 #include <string.h>
@@ -227,7 +227,9 @@ void graph_sweep(struct graph *g)
 {
     int *number = arena_alloc(g->module->arena, (size_t)g->values * sizeof *number);
     for (int o = 0; o < g->outputs; o++) number[g->output[o].value] = 1;
-    for (int v = 0; v < g->values; v++) number[v] |= g->value[v].integers; /* regions name them */
+    for (int v = 0; v < g->values; v++)
+        number[v] |= g->value[v].integers; /* expressions refer to ids by name, so
+                                              all id parameters stay */
     for (int v = g->values - 1; v >= 0; v--) {
         if (!number[v]) continue;
         for (int k = 0; k < g->value[v].operands; k++) number[g->value[v].operand[k].of] = 1;
@@ -251,7 +253,7 @@ bool graph_value_equal(const struct value *a, const struct value *b)
     if (a->op != b->op || a->origin != b->origin || a->integers != b->integers || a->sums != b->sums ||
         a->rank != b->rank || a->operands != b->operands || a->expr != b->expr || a->fold != b->fold ||
         memcmp(&a->init, &b->init, sizeof a->init) != 0 || a->where != b->where || a->online != b->online ||
-        a->keep != b->keep || a->data != b->data)
+        a->power != b->power || a->keep != b->keep || a->data != b->data)
         return false;
     if ((a->name || b->name) && (!a->name || !b->name || strcmp(a->name, b->name) != 0)) return false;
     for (int k = 0; k < a->rank; k++)
@@ -276,7 +278,7 @@ bool graph_inline(struct graph *g, struct value *v, int at, const struct value *
     struct value made = *v;
     const struct expr *with[MAX_OPERANDS], *inside[MAX_OPERANDS];
     made.operands = 0;
-    /* inner's axes become the subscripts that v uses */
+    /* replace inner's axes by the subscripts that v uses */
     const struct ref *r = &v->operand[at];
     const struct expr *body = inner->expr;
     for (int k = 0; k < inner->operands; k++) {

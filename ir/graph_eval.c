@@ -1,12 +1,14 @@
-/* The interpreter of the graph: every value whole, in float64. What a program means is what this computes. */
+/* The interpreter of the graph. It computes every value as a whole, in float64, and so defines the meaning of a
+   program. */
 #include "ir.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A value, or an operand laid out over axes: an element's offset is the sum of index times stride over all axes. */
+/* The elements of a value. An operand whose subscripts are not plain axes is copied first, so that axes index it. The
+   offset of an element is the sum of index times stride over all axes. */
 struct dense {
-    double *data, *owned; /* the same where it is to be freed, or NULL */
+    double *data, *owned; /* owned: the buffer to free, or NULL if data belongs to a value */
     int64_t stride[MAX_AXES];
 };
 
@@ -16,6 +18,7 @@ struct evaluation {
     int64_t size[MAX_AXES], index[MAX_AXES];
     double **data; /* by value */
     struct ids ids;
+    uint64_t *noise; /* the state of graph_eval_noisy; NULL: no noise */
     const char *error;
 };
 
@@ -41,7 +44,8 @@ static int64_t elements(const struct evaluation *e, int rank, const int *axes)
     return count;
 }
 
-/* Goes to the next point of the axes, the last fastest; false after the last point, with every index back at 0. */
+/* Moves to the next point of the axes; the last axis varies fastest. After the last point it sets every index to 0
+   and returns false. */
 static bool next_point(struct evaluation *e, int rank, const int *axes)
 {
     for (int k = rank - 1; k >= 0; k--) {
@@ -51,7 +55,7 @@ static bool next_point(struct evaluation *e, int rank, const int *axes)
     return false;
 }
 
-/* Where the reference points at the current index, or -1 outside the value. */
+/* The offset that the reference has at the current index, or -1 if it is outside the value. */
 static int64_t offset(struct evaluation *e, const struct ref *r)
 {
     const struct environment env = {.index = e->index, .size = e->size, .ids = &e->ids};
@@ -79,8 +83,8 @@ static void fail_outside(struct evaluation *e, int number, const struct ref *r)
 
 /* ---- map ---- */
 
-/* Does evaluating the expression here read one of the operands in `bad`? The branch that a select does not take is not
-   read. */
+/* Whether evaluating the expression at this point reads one of the operands in `bad`. A select reads only the branch
+   it takes. */
 static bool reads(const struct expr *x, uint32_t bad, const struct environment *env)
 {
     if (x->op == EXPR_OPERAND) return bad >> x->integer & 1;
@@ -95,10 +99,11 @@ static void eval_map(struct evaluation *e, int number, double *out)
 {
     const struct value *v = &e->graph->value[number];
     double operand[MAX_OPERANDS] = {0};
-    const struct environment env = {.operand = operand, .index = e->index, .size = e->size, .ids = &e->ids};
+    const struct environment env = {
+        .operand = operand, .index = e->index, .size = e->size, .ids = &e->ids, .noise = e->noise};
     int last = v->rank ? v->axes[v->rank - 1] : -1;
     int64_t count = elements(e, v->rank, v->axes), at[MAX_OPERANDS] = {0}, step[MAX_OPERANDS] = {0};
-    bool straight[MAX_OPERANDS]; /* moves by a constant step along the last axis */
+    bool straight[MAX_OPERANDS]; /* the offset grows by a constant step along the last axis */
     for (int k = 0; k < v->operands; k++) {
         const struct ref *r = &v->operand[k];
         int64_t stride = 1;
@@ -134,7 +139,7 @@ static void eval_map(struct evaluation *e, int number, double *out)
 
 /* ---- contract and reduce ---- */
 
-/* The axes of `bits` in order of number. */
+/* The axes whose bits are set, in ascending order. */
 static int axes_of(uint32_t bits, int *axes)
 {
     int rank = 0;
@@ -152,7 +157,7 @@ static void row_major(const struct evaluation *e, int rank, const int *axes, int
     }
 }
 
-/* The region as 1 and 0 over the axes it names. */
+/* The region as ones and zeros over the axes that it uses. */
 static struct dense lay_out_region(struct evaluation *e, const struct expr *where)
 {
     struct dense region = {0};
@@ -166,8 +171,8 @@ static struct dense lay_out_region(struct evaluation *e, const struct expr *wher
     return region;
 }
 
-/* An operand over the axes its subscripts name: the value itself where they are plain, else a copy. Elements outside
-   the value may be named only outside the region, where nothing reads them. */
+/* An operand indexed by the axes that its subscripts use: the value itself if every subscript is a plain axis, else
+   a copy. Elements outside the value are allowed only outside the region, where nothing reads them. */
 static struct dense lay_out(struct evaluation *e, int number, const struct ref *r)
 {
     struct dense operand = {.data = e->data[r->of]};
@@ -197,7 +202,7 @@ static struct dense lay_out(struct evaluation *e, int number, const struct ref *
     return operand;
 }
 
-/* The innermost loop: `count` terms, each pointer moving by its own step. */
+/* The innermost loop: `count` terms; each pointer advances by a separate step. */
 static void fold_terms(enum fold fold, int64_t count, double *out, int64_t out_step, const double *a, int64_t a_step,
                        const double *b, int64_t b_step, const double *region, int64_t region_step)
 {
@@ -223,6 +228,18 @@ static void fold_terms(enum fold fold, int64_t count, double *out, int64_t out_s
         for (int64_t n = 0; n < count; n++) out[n] += factor * b[n];
     } else
         for (int64_t n = 0; n < count; n++) out[n * out_step] += a[n * a_step] * b[n * b_step];
+}
+
+/* Sums with noise: changes every partial sum (`sums`), or else every term. */
+static void fold_noisy(uint64_t *noise, bool sums, int64_t count, double *out, int64_t out_step, const double *a,
+                       int64_t a_step, const double *b, int64_t b_step, const double *region, int64_t region_step)
+{
+    for (int64_t n = 0; n < count; n++) {
+        if (region[n * region_step] == 0) continue;
+        double *to = &out[n * out_step];
+        const double term = a[n * a_step] * b[n * b_step];
+        *to = sums ? expr_noisy(*to + term, noise) : *to + expr_noisy(term, noise);
+    }
 }
 
 static int awkward(const struct dense *a, const struct dense *b, int axis)
@@ -257,6 +274,9 @@ static void eval_fold(struct evaluation *e, int number, double *out)
     int64_t count = elements(e, v->rank, v->axes), points = elements(e, rank, axes),
             run = inner < 0 ? 1 : e->size[inner];
     double init = v->op == GRAPH_CONTRACT ? 0 : v->init;
+    uint64_t *const noise = fold == FOLD_SUM ? e->noise : NULL;
+    bool elements_alone = true; /* a kernel compensates sums over rows for rounding, so their partial sums are exact */
+    for (int k = 0; k < sums; k++) elements_alone &= e->module->axis[summed[k]].source == SIZE_CONSTANT;
     for (int64_t n = 0; n < count; n++) out[n] = init;
     if (points < 0) fail(e, "the interpreter's loops are too long");
     for (int64_t n = 0; n < points && !e->error; n++, next_point(e, rank, axes)) {
@@ -265,9 +285,14 @@ static void eval_fold(struct evaluation *e, int number, double *out)
             for (int k = 0; k < rank; k++) at[p] += e->index[axes[k]] * part[p].stride[axes[k]];
             step[p] = inner < 0 ? 0 : part[p].stride[inner];
         }
-        fold_terms(fold, run, out + at[0], step[0], a->data + at[1], step[1], b->data + at[2], step[2],
-                   region->data + at[3], step[3]);
+        if (noise)
+            fold_noisy(noise, elements_alone, run, out + at[0], step[0], a->data + at[1], step[1], b->data + at[2],
+                       step[2], region->data + at[3], step[3]);
+        else
+            fold_terms(fold, run, out + at[0], step[0], a->data + at[1], step[1], b->data + at[2], step[2],
+                       region->data + at[3], step[3]);
     }
+    for (int64_t n = 0; n < count && noise; n++) out[n] = expr_noisy(out[n], noise);
     memset(e->index, 0, sizeof e->index);
     for (int p = 1; p < 4; p++) free(part[p].owned);
 }
@@ -304,10 +329,10 @@ static void eval_value(struct evaluation *e, int number, const struct tensor *in
     if (e->ids.outside) fail(e, arena_printf(e->module->arena, "%%%d reads ids beyond the last key", number));
 }
 
-const char *graph_eval(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count,
-                       double *out)
+static const char *evaluate(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count,
+                            uint64_t *noise, double *out)
 {
-    struct evaluation e = {.graph = g, .module = g->module, .error = graph_verify(g)};
+    struct evaluation e = {.graph = g, .module = g->module, .noise = noise, .error = graph_verify(g)};
     if (e.error) return e.error;
     for (int a = 0; a < g->module->axes; a++) {
         e.size[a] = axis_extent(g->module, a, size);
@@ -319,7 +344,8 @@ const char *graph_eval(const struct graph *g, const struct problem_size *size, c
     if (!e.data || !last_use) fail(&e, "the interpreter ran out of memory");
     for (int v = 0; v < g->values && !e.error; v++)
         for (int k = 0; k < g->value[v].operands; k++) last_use[g->value[v].operand[k].of] = v;
-    for (int v = 0; v < g->values && !e.error; v++) { /* expressions name ids, wherever they stand */
+    for (int v = 0; v < g->values && !e.error; v++) { /* ids are read by name from any expression, so all are added
+                                                         before the first value */
         if (!g->value[v].integers) continue;
         last_use[v] = g->values;
         eval_value(&e, v, in, count);
@@ -342,4 +368,16 @@ const char *graph_eval(const struct graph *g, const struct problem_size *size, c
     free(e.data);
     free(last_use);
     return e.error;
+}
+
+const char *graph_eval(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count,
+                       double *out)
+{
+    return evaluate(g, size, in, count, NULL, out);
+}
+
+const char *graph_eval_noisy(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count,
+                             uint64_t *state, double *out)
+{
+    return evaluate(g, size, in, count, state, out);
 }

@@ -1,4 +1,4 @@
-/* The graph as text: one line a value, in order; and back. */
+/* The graph as text, one line per value in order, and the parser of that text. */
 #include "ir.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static struct referred referred(const void *program, int of)
     return (struct referred){arena_printf(g->module->arena, "%d", of), v->rank, v->axes};
 }
 
-/* Equal references as one operand, which is how the text reads back. */
+/* Equal references become one operand, because the parser merges them too. */
 static const struct expr *merged(const struct graph *g, const struct value *v)
 {
     const struct expr *with[MAX_OPERANDS];
@@ -67,6 +67,7 @@ static void print_value(const struct graph *g, int number, struct text *out)
         expr_print(m, v->keep, NULL, referred, g, out);
     }
     if (v->online >= 0) text_add(out, " online %%%d", v->online);
+    if (v->power) text_add(out, " power %lld", (long long)v->power);
     text_add(out, "\n");
 }
 
@@ -75,7 +76,7 @@ void graph_print(const struct graph *g, struct text *out)
     text_add(out, "graph %s %s\n", g->module->name, dtype_name(g->module->dtype));
     axis_lines_print(g->module, out);
     for (int v = 0; v < g->values; v++) print_value(g, v, out);
-    for (int o = 0; o < g->outputs; o++) { /* one alone is `out` */
+    for (int o = 0; o < g->outputs; o++) { /* a single output called `out` is printed without its name */
         const bool plain = g->outputs == 1 && strcmp(g->output[o].name, "out") == 0;
         text_add(out, "output %s%s%%%d\n", plain ? "" : g->output[o].name, plain ? "" : " ", g->output[o].value);
     }
@@ -93,7 +94,7 @@ static bool find(const void *program, const char *name, struct ref *plain)
     return true;
 }
 
-/* `%k`, a whole value. */
+/* Reads `%k`, a reference to a whole value. */
 static int value_number(struct reader *r)
 {
     struct ref ref = reader_ref(r);
@@ -151,7 +152,7 @@ static void read_value(struct reader *r, struct graph *g)
         return;
     case GRAPH_TABLE:
         number = graph_table(g, name, rank, axes, reader_table(r, rank, axes));
-        /* One table named twice is one array again, so that passes see that it is. */
+        /* Tables with equal names share one array after reading, because passes compare the pointers. */
         for (int u = 0; u < number && !r->failed; u++)
             if (graph_same_table(g, &g->value[u], &g->value[number])) g->value[number].data = g->value[u].data;
         return;
@@ -171,6 +172,7 @@ static void read_value(struct reader *r, struct graph *g)
     if (reader_take(r, "where")) g->value[number].where = reader_expr(r);
     if (reader_take(r, "keep")) g->value[number].keep = reader_expr(r);
     if (reader_take(r, "online")) g->value[number].online = value_number(r);
+    if (reader_take(r, "power")) g->value[number].power = reader_int(r, 1);
 }
 
 struct graph *graph_parse(struct arena *arena, const char *text, struct diagnostics *d)

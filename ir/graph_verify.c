@@ -1,4 +1,4 @@
-/* What must hold of a graph. */
+/* Rules that every graph satisfies. */
 #include "ir.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ bool graph_same_table(const struct graph *g, const struct value *a, const struct
     return a->data == b->data || memcmp(a->data, b->data, count * sizeof *a->data) == 0;
 }
 
-/* The first axis whose extent is not constant, as a message. */
+/* Complains about the first axis whose extent is not constant. */
 static const char *constant_check(const struct graph *g, const struct value *v)
 {
     struct module *m = g->module;
@@ -52,7 +52,7 @@ static const char *named_check(const struct graph *g, int number)
             return arena_printf(m->arena, "%%%d is called '%s' too", u, v->name);
     if (v->integers && (v->op != GRAPH_PARAM || v->origin != ORIGIN_LEARNED || v->rank != 2 ||
                         m->axis[v->axes[0]].source != SIZE_BATCH || m->axis[v->axes[1]].source != SIZE_N_K))
-        return "integers are a parameter over the batches and the keys";
+        return "integers must be a parameter over the batches and the keys";
     if (v->sums && (v->op != GRAPH_INPUT || v->rank < 1 || m->axis[v->axes[v->rank - 1]].source != SIZE_CONSTANT))
         return "sums are an input whose last axis is constant";
     if (v->origin == ORIGIN_ORTHOGONAL && v->rank != 2) return "orthogonal features have two axes";
@@ -66,12 +66,13 @@ static const char *map_check(const struct graph *g, const struct value *v)
     return expr_check(g->module, v->expr, &allowed);
 }
 
-/* A running maximum that partial sums can be expressed relative to: of the same rows, or of fewer axes of them. */
+/* A running maximum that partial sums are expressed relative to: it has the same axes as the sum, or some of them. */
 static const char *online_check(const struct graph *g, int number)
 {
     const struct value *v = &g->value[number];
     struct module *m = g->module;
     if (v->online < -1 || v->online >= number) return "the running maximum does not come before it";
+    if (v->power < 0 || (v->power > 0 && v->online < 0)) return "it is relative to no power of a maximum";
     if (v->online < 0) return NULL;
     const struct value *maximum = &g->value[v->online];
     if (maximum->op != GRAPH_REDUCE || maximum->fold != FOLD_MAX)
@@ -79,10 +80,13 @@ static const char *online_check(const struct graph *g, int number)
     if (v->op == GRAPH_REDUCE && v->fold != FOLD_SUM) return "a maximum is not relative to another";
     if (axis_bits(maximum->rank, maximum->axes) & ~axis_bits(v->rank, v->axes))
         return arena_printf(m->arena, "%%%d has axes that it lacks", v->online);
+    for (int w = 0; w < number; w++)
+        if (g->value[w].online == v->online && g->value[w].power != v->power)
+            return arena_printf(m->arena, "%%%d is relative to another power of %%%d", w, v->online);
     return NULL;
 }
 
-/* How a sum over chunks goes on. */
+/* Checks `keep`, the factor with which a sum goes on from chunk to chunk. */
 static const char *keep_check(const struct graph *g, const struct value *v)
 {
     struct module *m = g->module;
@@ -128,7 +132,7 @@ static bool has_ids(const void *program, const char *name)
     return false;
 }
 
-/* A parameter of integers is read by name, and every name is that of one. */
+/* Parameters of integers are read only by name, and every name that an expression reads is such a parameter. */
 static const char *ids_check(const struct graph *g, const struct value *v)
 {
     const char *unknown = expr_unknown_ids(v->expr, has_ids, g);

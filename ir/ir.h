@@ -1,7 +1,8 @@
-/* What programs are. Two representations over one set of scalar expressions:
-   the graph (tensor algebra over named axes) says what is computed, the loops (statements on tiles under loops over
-   ranges of axes) say how. Both print as text that reads back, have a verifier, and an interpreter in float64 that is
-   the oracle for every pass and for emitted code. This folder includes nothing of the others. */
+/* The two intermediate representations of a program, over one kind of scalar expressions.
+   - The graph, tensor algebra over named axes, says what is computed.
+   - The loops, statements on tiles inside loops over ranges of axes, say how.
+   Both have a text form that can be read back, a verifier, and an interpreter in float64, which is the oracle for
+   every pass and for emitted code. This folder includes no header of another folder. */
 #ifndef ATTNC_IR_H
 #define ATTNC_IR_H
 
@@ -18,13 +19,14 @@
 struct arena;
 struct arena *arena_new(void);
 void arena_free(struct arena *arena);
-/* Zeroed, aligned for any type, never NULL: when memory runs out the program says so and ends with status 3. */
+/* Memory is zeroed, aligned for any type, and never NULL: if memory runs out, the program prints an error and exits
+   with status 3. */
 void *arena_alloc(struct arena *arena, size_t bytes);
 char *arena_copy(struct arena *arena, const char *text);
 char *arena_printf(struct arena *arena, const char *format, ...) IR_PRINTF(2, 3);
 char *arena_vprintf(struct arena *arena, const char *format, va_list args) IR_PRINTF(2, 0);
 
-/* A string that grows. Zero it first; data is NULL or ends in a zero byte; text_free gives it back. */
+/* A string that grows. Zero the struct before use. data is NULL or ends in a zero byte. Free it with text_free. */
 struct text {
     char *data;
     size_t length, capacity;
@@ -33,44 +35,47 @@ void text_add(struct text *text, const char *format, ...) IR_PRINTF(2, 3);
 void text_append(struct text *text, const char *bytes, size_t length);
 void text_free(struct text *text);
 
-/* ---- text from elsewhere: files, databases, other programs (plain_text.c) ---- */
+/* ---- text from other sources: files, databases, other programs (plain_text.c) ---- */
 
-/* Bytes of the well-formed UTF-8 character at s; 0: it is none. */
+/* The length in bytes of the well-formed UTF-8 character at s; 0 if there is none. */
 size_t utf8_character(const char *s, size_t left);
 /* Whether a well-formed character is a control character. */
 bool utf8_control(const char *s, size_t length);
-/* Appends the text with `instead` for every control character but tabs (and newlines, where there may be several lines)
-   and for what is not UTF-8. All that others wrote goes through this on its way to a terminal or a page. */
+/* Appends the text, with `instead` for every byte that is not UTF-8 and for every control character except tabs
+   (and, with PLAIN_LINES, newlines). Text from people or other programs passes through this function before it is
+   shown in a terminal or on a page. */
 enum plain_lines { PLAIN_LINE, PLAIN_LINES };
 void text_plain(struct text *text, const char *bytes, size_t length, enum plain_lines lines, const char *instead);
 
-/* ---- diagnostics (diagnostics.c): one format, `file:line:column: error: message`, the line, a caret ---- */
+/* ---- diagnostics in one format (diagnostics.c): `file:line:column: error: message`, the line, a caret ---- */
 
 struct position {
-    int line, column; /* from 1; 0: nowhere in particular */
+    int line, column; /* counted from 1; 0: no particular position */
 };
 
 struct diagnostics;
-/* `source` is the whole text of the file (it must outlive the object) and may be NULL. Messages are kept until
+/* `source` is the whole text of the file, or NULL; it must outlive the object. Messages are kept until
    diagnostics_flush. */
 struct diagnostics *diagnostics_new(struct arena *arena, const char *file, const char *source, size_t length);
 void diagnostics_error(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
 void diagnostics_warning(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
-/* A remark that belongs to the error or the warning before it. */
+/* Adds a remark to the last error or warning. */
 void diagnostics_note(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
-int diagnostics_errors(const struct diagnostics *d); /* warnings are none */
-/* Writes every message in the order of the file, an error's notes after it; returns the number of errors. */
+int diagnostics_errors(const struct diagnostics *d); /* without warnings */
+/* Writes every message in the order of the file, each followed by its notes. Returns the number of errors. */
 int diagnostics_flush(struct diagnostics *d, FILE *out, bool color);
-/* The word of `words` (NULL-ended) nearest to `text`, or NULL when none is near enough to be meant. */
+/* The word of `words` (which ends with NULL) that is nearest to `text`, or NULL if no word is near enough to be a
+   likely correction. */
 const char *nearest_word(const char *text, const char *const *words);
 
 /* ---- storage types ---- */
 
-enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_F16, DTYPE_F64, DTYPE_I32 /* of parameters only */ };
+enum dtype { DTYPE_F32, DTYPE_BF16, DTYPE_F16, DTYPE_F64, DTYPE_I32 /* for parameters only */ };
 const char *dtype_name(enum dtype dtype); /* "f32" */
 bool dtype_parse(const char *text, enum dtype *dtype);
 int dtype_bytes(enum dtype dtype);
-enum dtype dtype_of_sums(enum dtype dtype); /* what is computed in where elements are stored so: f32, or f64 for f64 */
+enum dtype dtype_of_sums(enum dtype dtype); /* the type of computations on values stored as `dtype`: f64 for f64,
+                                               else f32 */
 
 /* ---- axes and scalar expressions (expr.c) ---- */
 
@@ -79,78 +84,86 @@ enum size_source {
 #include "size.def"
 #undef SIZE
 };
-const char *size_name(enum size_source source); /* in the text of both IRs and in emitted C; of a constant "" */
+const char *size_name(enum size_source source); /* the name in the text of both IRs and in emitted C; "" for a
+                                                   constant */
 
 struct axis {
     const char *name;
     enum size_source source;
-    int64_t extent; /* SIZE_CONSTANT, SIZE_UNITS; of one chunk where it is chunks; SIZE_ROWS: the most */
+    int64_t extent; /* SIZE_CONSTANT, SIZE_UNITS: the extent; chunks: the length of one chunk; SIZE_ROWS: the maximum */
 };
 
 enum { MAX_AXES = 24, MAX_RANK = 8, MAX_OPERANDS = 24, MAX_ASSIGNS = 8, MAX_RANGES = 24 };
 
 enum expr_op {
-#define EXPR(name, text, arguments, result, infix, effort, derivative) EXPR_##name,
+#define EXPR(name, ...) EXPR_##name,
 #include "expr.def"
 #undef EXPR
     EXPR_OPS
 };
 
-/* What computing an operation takes, from little to much: expr.def says more. */
+/* The cost of computing an operation, in ascending order; defined in expr.def. */
 enum expr_effort { EFFORT_NONE, EFFORT_SIMPLE, EFFORT_SLOW, EFFORT_FUNCTION };
 
 enum expr_type { TYPE_REAL, TYPE_INT, TYPE_BOOL };
 
-/* How EXPR_DRAWN draws. Made by expr_drawn, once for the same values. */
+/* How EXPR_DRAWN draws. expr_drawn makes one object for equal values. */
 struct draw {
-    int64_t count; /* how many numbers; all there are if that is no more */
+    int64_t count; /* how many numbers are drawn; all of them if there are fewer */
     uint64_t seed;
-    bool upto; /* among 0 … a, a what is drawn for; else among as many as the expression says */
+    bool upto; /* numbers are drawn for a from 0 … a; otherwise from 0 … n - 1, where n is an argument of the
+                  expression */
     struct draw *next;
 };
 
-/* Interned: two expressions of one module are equal exactly when their pointers are. Never changed once made. */
+/* Expressions are interned: two expressions of one module are equal exactly if their pointers are. They are never
+   changed after they are made. */
 struct expr {
     enum expr_op op;
     enum expr_type type;
-    int id; /* order of making, from 0 */
+    int id; /* the number of expressions made before */
     const struct expr *arg[3];
     double real;             /* EXPR_REAL */
     int64_t integer;         /* EXPR_INT: value; EXPR_OPERAND: its number; EXPR_INDEX, SIZE, LO, HI: the axis */
     const struct draw *draw; /* EXPR_DRAWN */
-    const char *name;        /* EXPR_ID, MIN_ID, MAX_ID: the parameter; once for the same name */
-    struct expr *next;       /* the interning table's chain */
+    const char *name;        /* EXPR_ID, MIN_ID, MAX_ID: the parameter; equal names have equal pointers */
+    struct expr *next;       /* the next in the same chain of the interning table */
 };
 
-/* What a graph and the loops made from it share: memory, axes, expressions. */
+/* The memory, axes and expressions that a graph shares with the loops made from it. */
 struct module {
     struct arena *arena;
     const char *name;
-    enum dtype dtype; /* of the inputs and the output; all else is in dtype_of_sums(dtype) */
+    enum dtype dtype; /* of the inputs and the output; everything else has type dtype_of_sums(dtype) */
     int axes;
     struct axis axis[MAX_AXES];
     int exprs;
-    struct expr **table; /* 4096 chains */
+    struct expr **table; /* the interning table, 4096 chains */
     struct draw *draws;
     struct id_name *id_names;
 };
 
 struct module *module_new(struct arena *arena, const char *name, enum dtype dtype);
-int module_axis(struct module *m, const char *name, enum size_source source, int64_t extent); /* its number */
-int module_find_axis(const struct module *m, const char *name);                               /* or -1 */
-bool axis_is_sequence(const struct axis *a); /* loops over it go in tiles */
+int module_axis(struct module *m, const char *name, enum size_source source, int64_t extent); /* returns its number */
+int module_find_axis(const struct module *m, const char *name); /* returns -1 if there is none */
+bool axis_is_sequence(const struct axis *a);                    /* loops over the axis are tiled */
 bool axis_is_chunks(const struct axis *a);
-bool axis_is_counted(const struct axis *a); /* its extent does not depend on the problem */
-bool axis_is_whole(const struct axis *a);   /* tiles have all of it, counted from 0: it is constant, or rows */
+bool axis_is_counted(const struct axis *a); /* the extent does not depend on the problem */
+bool axis_is_whole(const struct axis *a);   /* constant, or rows: every tile holds the whole axis, counted from 0 */
 
 int expr_arity(enum expr_op op);
 const char *expr_name(enum expr_op op);
-/* The sign of a binary operator as C has it, or NULL. */
+/* The sign of a binary operator in C, or NULL. */
 const char *expr_infix(enum expr_op op);
+/* The function of C's library that computes it, or "". */
+const char *expr_c_function(enum expr_op op);
+/* Whether users may call it, by that name; and all those names. */
+bool expr_is_for_users(enum expr_op op);
+void expr_list_functions(struct text *out, const char *between);
 enum expr_effort expr_effort(enum expr_op op);
-/* Whether e or anything that it is computed from takes at least `effort`. */
+/* Whether e or a subexpression of e costs at least `effort`. */
 bool expr_takes(const struct expr *e, enum expr_effort effort);
-/* The one expression of the module that is like this. Only for what the builders below cannot make. */
+/* The module's only expression equal to e. Use it only for expressions that the builders below cannot make. */
 const struct expr *expr_intern(struct module *m, struct expr e);
 /* Builders fold constants and apply identities that hold for every finite value (x + 0, x * 1, select on a constant,
    …). */
@@ -159,16 +172,16 @@ const struct expr *expr_int(struct module *m, int64_t value);
 const struct expr *expr_leaf(struct module *m, enum expr_op op, int number); /* OPERAND, INDEX, SIZE, LO, HI */
 const struct expr *expr_make(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b,
                              const struct expr *c);
-/* Whether b is one of the numbers drawn for a out of 0 … among - 1. (draw.c) */
+/* Whether b is one of the numbers that are drawn for a from 0 … among - 1. (draw.c) */
 const struct expr *expr_drawn(struct module *m, const struct expr *a, const struct expr *b, const struct expr *among,
                               struct draw draw);
 bool draw_holds(const struct draw *draw, int64_t a, int64_t b, int64_t among);
-/* What EXPR_ID, MIN_ID and MAX_ID read: parameters of integers over batches and keys. `op` says which of the three;
-   `to` is NULL for the first. (ids.c) */
+/* EXPR_ID, MIN_ID and MAX_ID read a parameter of integers over batches and keys. `op` is one of the three; `to` is
+   NULL for EXPR_ID. (ids.c) */
 const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *b,
                            const struct expr *x, const struct expr *to);
 bool expr_reads_ids(const struct expr *e);
-/* The name of a parameter that the expression reads ids from and that `known` does not know; NULL: there is none. */
+/* The first name of an id parameter in the expression for which `known` returns false; NULL if there is none. */
 const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name),
                              const void *program);
 enum { MAX_IDS = 4 };
@@ -179,54 +192,57 @@ struct ids {
         const double *data;
         int64_t batch, keys;
     } array[MAX_IDS];
-    bool outside; /* something was read beyond the end of an array */
+    bool outside; /* an index beyond the end of an array was read */
 };
 void ids_add(struct ids *ids, const char *name, const double *data, int64_t batch, int64_t keys);
-/* Without `ids`, or an array of that name, all are 0. */
+/* If `ids` is NULL or has no array of that name, all ids are 0. */
 int64_t ids_read(struct ids *ids, const char *name, int64_t b, int64_t x);
 int64_t ids_extreme(struct ids *ids, const char *name, int64_t b, int64_t from, int64_t to, bool largest);
-/* x to a whole power, by squarings. */
+/* x to an integer power, by repeated squaring. */
 const struct expr *expr_power(struct module *m, const struct expr *x, int64_t power);
-/* The expression with every occurrence of `from` replaced by `to`, rebuilt (and so folded). */
+/* The expression with every occurrence of `from` replaced by `to`, rebuilt and therefore folded. */
 const struct expr *expr_replace(struct module *m, const struct expr *e, const struct expr *from, const struct expr *to);
 /* The expression with operand k replaced by with[k]. */
 const struct expr *expr_bind(struct module *m, const struct expr *e, const struct expr *const *with);
-/* The derivative by a leaf, mostly an OPERAND; REAL 0 where the expression does not move with it.
+/* The derivative with respect to a leaf, usually an OPERAND; REAL 0 if the expression does not depend on the leaf.
    (expr_derivative.c) */
 const struct expr *expr_derivative(struct module *m, const struct expr *e, const struct expr *leaf);
 bool expr_uses(const struct expr *e, const struct expr *leaf);
 bool expr_has(const struct expr *e, enum expr_op op);
-bool expr_is_real(const struct expr *e, double value); /* the constant `value`, of either type */
+bool expr_is_real(const struct expr *e, double value); /* whether e is the constant `value`, real or integer */
 
-/* What the leaves stand for while an expression is evaluated. */
+/* The values of the leaves while an expression is evaluated. */
 struct environment {
     const double *operand; /* by number */
-    const int64_t *index;  /* by axis, as are the next three */
+    const int64_t *index;  /* by axis, like size, lo and hi */
     const int64_t *size, *lo, *hi;
-    struct ids *ids; /* NULL: none */
+    struct ids *ids; /* NULL: every id is 0 */
+    uint64_t *noise; /* the state from which expr_noisy draws for each operation; NULL: no noise */
 };
-double expr_eval(const struct expr *e, const struct environment *env);      /* float64; a comparison gives 0 or 1 */
+double expr_eval(const struct expr *e, const struct environment *env); /* float64; a comparison gives 0 or 1 */
+double expr_noisy(double x, uint64_t *state); /* x with a random relative error of up to 2^-24, like the rounding to
+                                                 f32 */
 int64_t expr_eval_int(const struct expr *e, const struct environment *env); /* e->type must not be TYPE_REAL */
 
-/* ---- references: an element of a value or an array, for every point of the axes around it ---- */
+/* ---- references: an element of a value or an array, for every point of the surrounding axes ---- */
 
 struct ref {
     int of; /* number of the value (graph) or array (loops) */
     int rank;
-    const struct expr *sub[MAX_RANK]; /* one integer expression in INDEX, SIZE per axis; most are just an INDEX */
+    const struct expr *sub[MAX_RANK]; /* per axis one integer expression in INDEX and SIZE; most are a single INDEX */
 };
 bool ref_equal(const struct ref *a, const struct ref *b);
-/* The axis that subscript k simply runs along, or -1 when it is any other expression. */
+/* The axis whose INDEX is subscript k, or -1 if the subscript is any other expression. */
 int ref_axis(const struct ref *r, int k);
 bool ref_uses_axis(const struct ref *r, int axis);
-/* Whether e, whose operands are these, changes along the axis. */
+/* Whether e depends on the axis; `operand` holds the references of its operands. */
 bool expr_uses_axis(const struct expr *e, const struct ref *operand, int axis);
 
 enum fold { FOLD_SET, FOLD_SUM, FOLD_MAX };
 
 /* ---- text and checks of expressions, for both IRs (expr_text.c, expr_verify.c) ---- */
 
-/* What a reference refers to, as its text needs it. */
+/* A value or array as the text of a reference to it needs it. */
 struct referred {
     const char *name; /* without the % */
     int rank;
@@ -237,12 +253,12 @@ typedef struct referred referred_by(const void *program, int of);
 void real_print(double value, bool visibly_real, struct text *out); /* the shortest digits that read back exactly */
 void axes_print(const struct module *m, int rank, const int *axes, struct text *out);
 void ref_print(const struct module *m, const struct ref *r, referred_by *by, const void *program, struct text *out);
-/* `operand` is what EXPR_OPERAND numbers; it prints as the reference itself. */
+/* `operand` lists the references for EXPR_OPERAND; they are printed in place of the operands. */
 void expr_print(const struct module *m, const struct expr *e, const struct ref *operand, referred_by *by,
                 const void *program, struct text *out);
 
-/* A text being read. After an error, which is reported once, the token is the end of the text and every function
-   returns something harmless. */
+/* A text being read. Only the first error is reported. After it the token is the end of the text and every function
+   returns a harmless value. */
 struct reader {
     struct module *module;
     struct diagnostics *diagnostics;
@@ -251,17 +267,17 @@ struct reader {
     int line, depth;
     bool failed;
     const void *program;
-    /* Finds what `%name` means, referred to over its own axes. */
+    /* Finds `%name` and sets `plain` to a reference to it over its axes. */
     bool (*find)(const void *program, const char *name, struct ref *plain);
-    int operands; /* the references met in expressions, each once */
+    int operands; /* the different references in the expressions read so far */
     struct ref operand[MAX_OPERANDS];
 };
 void reader_start(struct reader *r, struct module *m, const char *text, struct diagnostics *d);
 void reader_next(struct reader *r);
-void reader_error(struct reader *r, const char *format, ...) IR_PRINTF(2, 3); /* at the token */
+void reader_error(struct reader *r, const char *format, ...) IR_PRINTF(2, 3); /* reports an error at the token */
 bool reader_at(const struct reader *r, const char *token);
-bool reader_take(struct reader *r, const char *token);   /* and go past it, if it is there */
-void reader_expect(struct reader *r, const char *token); /* an error if it is not */
+bool reader_take(struct reader *r, const char *token);   /* if the token is next, skips it and returns true */
+void reader_expect(struct reader *r, const char *token); /* skips the token; an error if another is next */
 const char *reader_name(struct reader *r, const char *what);
 int64_t reader_int(struct reader *r, int64_t min);
 double reader_real(struct reader *r);
@@ -270,9 +286,9 @@ void reader_axes(struct reader *r, int *rank, int *axes);
 struct ref reader_ref(struct reader *r);
 const struct expr *reader_expr(struct reader *r);
 enum dtype reader_dtype(struct reader *r);
-/* `{1, 2.5}`: exactly as many numbers as the axes, all constant, have elements. */
+/* Reads `{1, 2.5}`: as many numbers as the axes, which must be constant, have elements. */
 const double *reader_table(struct reader *r, int rank, const int *axes);
-/* `axis NAME SIZE` lines. */
+/* Reads `axis NAME SIZE` lines. */
 void reader_axis_lines(struct reader *r);
 void axis_lines_print(const struct module *m, struct text *out);
 void table_print(const struct module *m, int rank, const int *axes, const double *data, struct text *out);
@@ -280,21 +296,21 @@ void table_print(const struct module *m, int rank, const int *axes, const double
 /* The axes whose INDEX occurs, as bits. */
 uint32_t expr_axes(const struct expr *e);
 uint32_t ref_axes(const struct ref *r);
-/* What an expression may hold where it stands. */
+/* The leaves that an expression may contain at its place. */
 struct allowed {
-    int operands;   /* EXPR_OPERAND below this */
+    int operands;   /* EXPR_OPERAND with a number below this */
     uint32_t index; /* INDEX of these axes */
-    bool ranges;    /* LO and HI */
+    bool ranges;    /* whether LO and HI are allowed */
 };
-/* These return what is wrong, as a message in the module's arena, or NULL. */
+/* These return NULL, or an error message in the module's arena. */
 const char *expr_check(struct module *m, const struct expr *e, const struct allowed *allowed);
-const char *where_check(struct module *m, const struct expr *e, const struct allowed *allowed); /* a truth value */
+const char *where_check(struct module *m, const struct expr *e, const struct allowed *allowed); /* a condition */
 const char *axes_check(struct module *m, int rank, const int *axes);
 const char *module_check(struct module *m);
-/* A reference to something with these axes: rank, types, and sizes where they are known. */
+/* Checks a reference to a value or array with these axes: the rank, the types, and the sizes if they are known. */
 const char *ref_check(struct module *m, const struct ref *r, int rank, const int *axes, const struct allowed *allowed);
 bool name_is_plain(const char *name);                  /* letters, digits, _ and . */
-bool expr_integer_only(enum expr_op op, int argument); /* this argument of the operation may not be real */
+bool expr_integer_only(enum expr_op op, int argument); /* this argument of the operation must not be real */
 
 /* ---- the graph (graph.c, graph_text.c, graph_eval.c) ---- */
 
@@ -327,27 +343,33 @@ struct value {
     enum graph_op op;
     const char *name;     /* INPUT, PARAM, TABLE: "q", "bias", "rope_theta" */
     enum origin origin;   /* PARAM */
-    enum initial initial; /* PARAM that is learned: what it begins as; no part of what the graph means */
-    bool integers;        /* PARAM: int32 over batches and keys, for EXPR_ID alone to read */
-    bool sums;            /* INPUT: what another program of the same call has summed, not an array of the caller's */
+    enum initial initial; /* PARAM that is learned: its value before training; it does not affect what the graph
+                             computes */
+    bool integers;        /* PARAM: int32 over batches and keys; only EXPR_ID, MIN_ID and MAX_ID read it */
+    bool sums;            /* INPUT: sums that another program of the same call computed, not an array of the caller */
     int rank;
     int axes[MAX_RANK]; /* in order of storage */
     int operands;
     struct ref operand[MAX_OPERANDS];
     const struct expr *expr; /* MAP: EXPR_OPERAND k is operand k */
     enum fold fold;          /* REDUCE: SUM or MAX */
-    double init;             /* REDUCE: what it starts from; the result of an empty region */
-    /* REDUCE, CONTRACT: the region of indices that takes part, a BOOL over INDEX and SIZE; NULL: all */
+    double init;             /* REDUCE: the start value, which is also the result for an empty region */
+    /* REDUCE, CONTRACT: only indices in this region are summed, a BOOL over INDEX and SIZE; NULL: all */
     const struct expr *where;
-    /* REDUCE, CONTRACT, or -1: the value, a running maximum over the same axes, relative to which the terms are
-       expressed: they carry the factor exp2(-maximum), so partial sums are rescaled by exp2(old - new) when it moves. A
-       promise of the stabilise pass. */
+    /* REDUCE, CONTRACT: a value that is a running maximum over the same axes, or -1. The terms are relative to the
+       maximum: they contain the factor exp2(-maximum), so partial sums are rescaled by exp2(old - new) when the
+       maximum changes. If `power` is not 0, the factor is maximum^-power, and partial sums are rescaled by
+       (old / new)^power. The stabilise pass guarantees this. */
     int online;
-    /* REDUCE, CONTRACT over chunks, sums, or NULL: how the sum goes from one chunk to the next. The sum at chunk + 1 is
-       `keep`, an expression over INDEX of the value's axes and SIZE, times that at chunk, plus the terms, as they are
-       at chunk + 1, of the keys that the region has there and not at chunk; where the region is of chunks after, it is
-       the sum at chunk that is `keep` times that at chunk + 1, and so on. A promise of the separate pass about the sum
-       over the region, which is the value. */
+    int64_t power;
+    /* REDUCE, CONTRACT over chunks, sums: how the sum goes from one chunk to the next, or NULL. `keep` is an expression
+       over INDEX of the value's axes and SIZE.
+       - The sum at chunk + 1 is `keep` times the sum at chunk, plus the terms of the keys that are in the region of
+         chunk + 1 but not of chunk, as the terms are at chunk + 1.
+       - If the region contains later chunks, the recurrence runs backward: from the sum at chunk + 1 to the sum at
+         chunk.
+       The value itself is still the sum over the region; the separate pass guarantees that the recurrence gives the
+       same. */
     const struct expr *keep;
     const double *data; /* TABLE */
 };
@@ -359,7 +381,7 @@ struct graph {
     struct value *value; /* operands come before their users */
     int outputs;
     struct {
-        const char *name; /* of the array: "out" */
+        const char *name; /* the name of the output array, such as "out" */
         int value;
     } output[MAX_OUTPUTS];
 };
@@ -368,10 +390,10 @@ struct graph *graph_new(struct module *m);
 struct graph *graph_copy(const struct graph *g); /* shares the module */
 /* Builders return the number of the new value. Axes are given as a count and the numbers. */
 int graph_input(struct graph *g, const char *name, int rank, const int *axes);
-int graph_param(struct graph *g, const char *name, int rank, const int *axes); /* a learned one */
-/* One of integers. */
+int graph_param(struct graph *g, const char *name, int rank, const int *axes); /* a learned parameter */
+/* A parameter of integers. */
 int graph_ids(struct graph *g, const char *name, int rank, const int *axes);
-/* A parameter that a seed can make; its axes are of constant extent. */
+/* A parameter that can be made from a seed; its axes have constant extents. */
 int graph_random(struct graph *g, const char *name, enum origin origin, int rank, const int *axes);
 int graph_table(struct graph *g, const char *name, int rank, const int *axes, const double *data);
 int graph_map(struct graph *g, int rank, const int *axes, int operands, const struct ref *operand,
@@ -381,39 +403,40 @@ int graph_reduce(struct graph *g, enum fold fold, double init, int rank, const i
                  const struct expr *where);
 void graph_output(struct graph *g, const char *name, int v);
 bool graph_is_output(const struct graph *g, int v);
-/* A reference to value v: subscript k is `axes[k]`'s index, or v's own axes when `axes` is NULL. */
+/* A reference to value v: subscript k is the INDEX of axes[k], or of v's axis k if `axes` is NULL. */
 struct ref graph_ref(const struct graph *g, int v, const int *axes);
-/* A value of this operation and shape that has nothing else yet. */
+/* A value with this operation and shape; all other members are empty. */
 struct value graph_value(enum graph_op op, int rank, const int *axes);
-/* Puts a value, whose operands are numbered below `at`, before value `at`; the rest is renumbered. */
+/* Inserts a value before value `at` and renumbers the later values. The operands of the new value are numbered below
+   `at`. */
 void graph_insert(struct graph *g, int at, struct value v);
-/* Puts a map of value v after it for what uses it, if a sum does: passes look for maps alone. Returns the values added.
- */
+/* If a sum reads value v, inserts a map after v that copies v and makes all users read the map, because passes look
+   only at maps. Returns the number of values added. */
 int graph_map_summed(struct graph *g, int v);
-/* The value of that name; -1: there is none. */
+/* The value with that name; -1 if there is none. */
 int graph_find(const struct graph *g, const char *name);
-/* Drops values that no output needs and renumbers. */
+/* Removes values that no output needs, and renumbers the others. */
 void graph_sweep(struct graph *g);
 bool value_has_axis(const struct value *v, int axis);
-/* How many operands refer to value v; being the output is one more. */
+/* The number of operands that refer to value v, plus one if v is an output. */
 int graph_uses(const struct graph *g, int v);
-bool graph_value_equal(const struct value *a, const struct value *b); /* of one module */
-/* The operand number that `r` has in v, added when it is new; -1 when v has no room. */
+bool graph_value_equal(const struct value *a, const struct value *b); /* both in one module */
+/* The number of operand `r` in v, which is added if it is new; -1 if v has no room. */
 int graph_operand(struct value *v, const struct ref *r);
-/* Operand `at` of map v is itself the map `inner`: writes inner's expression in its place. False when there is no
+/* Replaces operand `at` of map v, which refers to the map `inner`, by inner's expression. Returns false if v has no
    room. */
 bool graph_inline(struct graph *g, struct value *v, int at, const struct value *inner);
 
-/* Two tables of one name, over the same axes, with the same numbers: the only values that may share a name. */
+/* Whether both are tables with the same name, axes and numbers. Only such values may share a name. */
 bool graph_same_table(const struct graph *g, const struct value *a, const struct value *b);
-/* What is wrong with the graph, as a message in its module's arena, or NULL. */
+/* NULL, or an error message in the arena of the graph's module. */
 const char *graph_verify(const struct graph *g);
 void graph_print(const struct graph *g, struct text *out);
-/* Reads what graph_print wrote; NULL after reporting to d. */
+/* Reads the text that graph_print writes; returns NULL after reporting errors to d. */
 struct graph *graph_parse(struct arena *arena, const char *text, struct diagnostics *d);
 
-/* A tensor handed to or returned by an interpreter: float64, contiguous, axes in the order of the value that names it
-   (a parameter over heads [H, …] is the same memory as [G, M, …]). */
+/* An array given to or returned by an interpreter: float64, contiguous, with the axes in the order of the value of
+   that name. (A parameter over heads [H, …] is the same memory as [G, M, …].) */
 struct tensor {
     const char *name;
     double *data;
@@ -422,10 +445,15 @@ struct problem_size {
     int64_t batch, kv_heads, members, n_q, n_k;
 };
 int64_t axis_extent(const struct module *m, int axis, const struct problem_size *size);
-/* Evaluates the outputs into out (float64, contiguous, one after the other). Every value is built whole. Returns NULL,
-   or what is wrong (a missing array, no memory). */
+/* Evaluates the outputs into `out` (float64, contiguous, one after the other). Every value is computed as a whole.
+   Returns NULL, or an error message (a missing array, no memory). */
 const char *graph_eval(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count,
                        double *out);
+/* Evaluates like graph_eval, but changes every result at random by as much as rounding to f32 may, which shows how
+   exactly terms cancel in a kernel. A kernel compensates sums over rows, so there the terms are changed, not the
+   sums. Numbers overflow or underflow only if they do so in a double. */
+const char *graph_eval_noisy(const struct graph *g, const struct problem_size *size, const struct tensor *in, int count,
+                             uint64_t *state, double *out);
 
 /* ---- the loops (loops.c, loops_text.c, loops_eval.c) ---- */
 
@@ -437,43 +465,46 @@ struct array {
     enum dtype dtype;
     int rank;
     int axes[MAX_RANK];
-    int64_t extent[MAX_RANK]; /* TILE: the most elements an axis' range can have (run-time axes count from LO); the last
-                                 is padded to whole vectors */
-    int64_t gap;              /* TILE: elements that lie between a row of the last axis and the next */
-    bool paired; /* TILE of bf16: neighbours along the first axis, an even number of them, lie side by side, as products
-                    of pairs take them; their first operand may also be a TILE of bf16 that is not, whose last axis is
-                    the one summed over. Where that has an odd number of elements, a 0 follows */
-    bool matrix; /* TILE of bf16: an operand of products on matrix units. Paired it is their second operand; else the
-                    first, whose last axis is the one summed over. Beyond the ranges there are zeros, up to a multiple
-                    of 32 along the axis summed over and of 16 along the other */
-    int terms;   /* TILE, matrix: 2 or 3: a number copied into it is kept as the sum of that many numbers of bf16, first
-                    the first terms of all numbers, then the second ones, then the third. In a product of two such sums
-                    term i meets term j, from 0, if i + j is below the larger number of terms. 0: it is rounded */
-    int64_t held; /* TILE: so many tiles of this shape, one for each range along the last axis that a FOR takes of the
-                     block around it; 0: one, of the range at hand */
-    bool sums;   /* INPUT, OUTPUT: not an array of the caller's, but sums that one program of a call leaves for another,
-                    in the workspace, in the type that sums are made in: of queries with rows of whole vectors, of keys
-                    with strides of their own */
-    bool shared; /* TILE: seen by all threads at work on one head; else a thread's own. One over chunks is shared, too:
-                    every chunk has a slot */
-    bool kept;   /* TILE, shared: lies in the state that a caller keeps, and holds there what the chunks before the
-                    first one of a call left */
-    bool folded; /* TILE, kept: that of another state, which this one takes in */
-    int64_t offset; /* TILE: bytes into the memory of its kind, a multiple of 64; -1: not placed, or never in memory */
+    int64_t extent[MAX_RANK]; /* TILE: the maximum number of elements that the range of each axis has (on run-time
+                                 axes index 0 is LO); the last extent is padded to whole vectors */
+    int64_t gap;              /* TILE: elements between the end of a row of the last axis and the next row */
+    bool paired;    /* TILE of bf16 with pairs, as DOT of pairs reads them: two neighbours along the first axis, whose
+                       extent is even, are adjacent in memory. The first operand of such a DOT may also be an unpaired
+                       TILE of bf16 whose last axis is summed over; if that axis has an odd number of elements, a 0
+                       follows */
+    bool matrix;    /* TILE of bf16: an operand of products on matrix units. If paired, it is the second operand; else
+                       the first, whose last axis is summed over. Beyond the ranges it holds zeros, up to a multiple of
+                       32 along the axis summed over and of 16 along the other */
+    int terms;      /* TILE, matrix: 2 or 3: a number copied into the tile is stored as the sum of this many bf16
+                       numbers: first the first terms of all numbers, then the second terms, then the third. A product
+                       of two such sums multiplies term i by term j, counted from 0, if i + j is below the larger number
+                       of terms. 0: the number is rounded */
+    int64_t held;   /* TILE: the number of tiles of this shape that are kept, one for each range of the last axis
+                       inside the surrounding block; 0: a single tile, for the current range */
+    bool sums;      /* INPUT, OUTPUT: sums in the workspace that one program of a call computes for another, not an
+                       array of the caller. They have the type of sums. Rows of queries are padded to whole vectors;
+                       rows of keys have separate strides */
+    bool shared;    /* TILE: seen by all threads that work on one head; else private to a thread. A tile over chunks is
+                       shared too: every chunk has a slot */
+    bool kept;      /* TILE, shared: stored in the state that a caller keeps; it holds the sums of the chunks before the
+                       first chunk of a call */
+    bool folded;    /* TILE, kept: belongs to another state, which is merged into this one */
+    int64_t offset; /* TILE: the offset in bytes into its kind of memory, a multiple of 64; -1: not allocated yet, or
+                       never in memory */
     const double *data; /* TABLE */
 };
 
 struct assign {
     struct ref to;
-    enum fold fold; /* SET; SUM, MAX: combined with what stands there, over the nest's axes that `to` lacks */
+    enum fold fold; /* SET; SUM, MAX: combined with the old element, over the axes of the nest that `to` lacks */
     const struct expr *expr;
-    /* SUM: 1 + the array, a tile shaped like to's, that keeps what rounding left over and hands it to the next sum
-       (Kahan); 0: none. In exact arithmetic it stays 0, which is all the interpreter knows of it. */
+    /* SUM: 1 + the number of a tile with the shape of `to`'s array that stores the rounding error for the next sum
+       (Kahan); 0: none. In exact arithmetic it stays 0, so the interpreter ignores it. */
     int compensation;
 };
 
-/* The indices from <= x < to; where `drawn`, an EXPR_DRAWN, is not NULL only those for which it holds: what it draws
-   for is over other axes, at some point of their current ranges (FOR) or at all of them (IF). */
+/* The indices from <= x < to. If `drawn`, an EXPR_DRAWN, is not NULL, only the indices for which it holds at some
+   point (FOR) or at all points (IF) of the current ranges of the other axes. */
 struct range {
     const struct expr *from, *to, *drawn;
 };
@@ -482,46 +513,52 @@ struct stmt {
     int op; /* enum loops_op */
     struct stmt *next;
     struct stmt *body; /* FOR, IF */
-    /* FOR: ranges [x, min(x + step, to)) of `axis` for x = from, from + step, …; `where` is the region outside which
-       the body does nothing. Bounds are integer expressions in SIZE, LO, HI. With `ranges` it runs, in order, over the
-       indices that are in one of them: where they overlap or touch once, as one range. IF: `where` in SIZE, LO, HI; or,
-       NULL, that the current range of `axis` is not wholly in the union of the ranges. */
+    /* FOR: runs over the ranges [x, min(x + step, to)) of `axis` for x = from, from + step, …
+       - The bounds are integer expressions in SIZE, LO, HI.
+       - Outside the region `where` the body has no effect.
+       - With `ranges`, the FOR visits in ascending order the indices in the union of the ranges, each once. Ranges that
+         overlap or touch act as one.
+       IF: runs its body if `where`, in SIZE, LO, HI, holds. If `where` is NULL: if the current range of `axis` is
+       not wholly inside the union of the ranges. */
     int axis;
     int ranges;
     const struct range *range;
     const struct expr *from, *to, *where;
-    /* FOR, period > 0: only the indices x for which floormod(x - phase, period) < run. `apart`: a range holds up to
-       `step` of them that are `period` apart, one residue after the other, and what is inside runs over these alone;
-       else neighbours. */
+    /* FOR, period > 0: visits only the indices x with floormod(x - phase, period) < run. With `apart`, a range holds
+       up to `step` of these indices that are `period` apart, one residue after the other, and inner statements see
+       only these. Otherwise a range holds neighbouring indices. */
     int64_t period, run;
     const struct expr *phase; /* in SIZE, LO, HI */
     bool apart;
-    const struct expr *when; /* FOR: only in the ranges, its own in LO and HI among them, for which this holds; NULL: in
-                                all. DOT: below */
+    const struct expr *when; /* FOR: skips ranges for which this does not hold; it may use the LO and HI of the FOR's
+                                axis; NULL: skips none. DOT: see below */
     int64_t step;
     bool parallel;
-    bool ordered; /* parallel, but what its iterations add to sums that are not of their own range alone they add in
-                     the order of the iterations, each of them from the first position of the loops inside of it to the
-                     last */
-    bool window;  /* as many at a time as there are slots (over chunks only); a FOR in its body may run over the same
-                     axis, from LO to HI */
-    /* MAP: at every point of the current ranges of `axes`, the last being the lanes; the assignments in order, each
-       seeing those before it. DOT: to = to * factor + sum over `axis` of row * lane (FOLD_SUM), or just the sum
-       (FOLD_SET). `to` is [row axis, lane axis]; `row` lacks the lane axis, `lane` has it last and lacks the row axis;
-       operand 0 is row, 1 is lane, 2, if there, the factor [lane axis]. Where `lane` is paired along `axis`, so is
-       `row`, or it is stored in 16 bits with `axis` last. `where`: pairs outside this region take no part. `lane` is 0
-       in them, so it matters only where `row` has an infinity or NaN. The current ranges hold such pairs only if `when`
-       holds, or `axis` is outside of `ranges` as for IF; with neither they always may. COPY: assign[0].to = operand 0,
-       over `axes`. */
-    bool block; /* what the body does for the range it leaves to FORs in it over the same axis, from LO to HI */
+    bool ordered; /* parallel, but the additions to sums shared between iterations happen in the order of the
+                     iterations, each from the first position of its inner loops to the last */
+    bool window;  /* FOR over chunks: a range has as many chunks as there are slots; a FOR in the body may run over
+                     the same axis, from LO to HI */
+    /* MAP: runs the assignments, in order, at every point of the current ranges of `axes`, the last of which is the
+       lanes. Each assignment sees the results of those before it.
+       DOT: to = to * factor + sum over `axis` of row * lane (FOLD_SUM), or only the sum (FOLD_SET).
+       - `to` is [row axis, lane axis]. `row`, operand 0, lacks the lane axis. `lane`, operand 1, has the lane axis last
+         and lacks the row axis. Operand 2, if present, is the factor [lane axis].
+       - If `lane` is paired along `axis`, so is `row`, or `row` is stored in 16 bits with `axis` last.
+       - `where`: only pairs inside this region are summed. `lane` is 0 outside the region, so the region matters only
+         if `row` has an infinity or NaN.
+       - The current ranges contain pairs outside the region only if `when` holds, or if `axis` is outside the union of
+         `ranges` as for IF. With neither, they may always contain such pairs.
+       COPY: sets assign[0].to to operand 0, over `axes`. */
+    bool block; /* FOR: the body splits its range with inner FORs over the same axis, from LO to HI */
     int rank;
     int axes[MAX_RANK];
-    bool coarse;  /* MAP: what it assigns is rounded to bf16, or sums of that: exp2 may be as coarse */
-    double times; /* DOT of pairs that sets: what the sum is multiplied by; 0: nothing */
+    bool coarse;  /* MAP: the results are rounded to bf16, or are sums of such results, so exp2 may be computed with
+                     low precision */
+    double times; /* DOT of pairs with FOLD_SET: the sum is multiplied by this; 0: it is not */
     int operands;
     struct ref operand[MAX_OPERANDS];
     int assigns;
-    struct assign assign[MAX_ASSIGNS]; /* DOT, COPY: only `to` and `fold` of the first */
+    struct assign assign[MAX_ASSIGNS]; /* DOT, COPY: only `to` and `fold` of the first are used */
 };
 
 enum loops_op {
@@ -535,62 +572,65 @@ struct loops {
     int arrays, capacity;
     struct array *array;
     struct stmt *body;
-    int64_t workspace, shared,
-        slot, /* bytes: a thread's own, of the threads at work on a head, of a chunk in their hands; 0 until placed */
-        kept; /* bytes of a head's part of the state that a caller keeps */
+    int64_t workspace, shared, slot, /* in bytes: per thread; per group of threads that work on one head; per chunk that
+                                        a thread processes; 0 until allocated */
+        kept;                        /* bytes of the kept state per head */
 };
 
 struct loops *loops_new(struct module *m);
 struct loops *loops_copy(const struct loops *l);
 int loops_array(struct loops *l, struct array array);
-/* `wanted`, or with a number after it when an array has that name. */
+/* `wanted`, with a number appended if an array has that name. */
 const char *loops_unused_name(const struct loops *l, const char *wanted);
 struct stmt *stmt_new(struct loops *l, int op);
-struct stmt *stmts_copy(struct loops *l, const struct stmt *s, const struct stmt *end); /* from s on, without end */
-/* Whether a statement itself reads or assigns elements of array a; whether it or a statement inside of it does either;
-   and how many statements without a body, of a list and inside of it, do. */
+struct stmt *stmts_copy(struct loops *l, const struct stmt *s, const struct stmt *end); /* copies from s up to `end`,
+                                                                                           which is not copied */
+/* About the elements of array a:
+   - stmt_reads, stmt_writes: whether the statement itself reads or assigns any.
+   - stmt_touches: whether the statement, or a statement inside it, does either.
+   - stmts_touching: the number of statements without a body, in the list and inside it, that do. */
 bool stmt_reads(const struct stmt *s, int a);
 bool stmt_writes(const struct stmt *s, int a);
 bool stmt_touches(const struct stmt *s, int a);
 int stmts_touching(const struct stmt *s, int a);
-/* From one index of the range of a FOR to the next. */
+/* The distance between neighbouring indices in the range of a FOR. */
 int64_t stmt_stride(const struct stmt *s);
 /* Whether both are MAPs over the same axes in the same order. */
 bool stmt_same_nest(const struct stmt *a, const struct stmt *b);
 /* A reference to array a over its own axes. */
 struct ref loops_ref(const struct loops *l, int a);
-/* Elements of memory that a tile takes, and all that are held; INT64_MAX when that is too many. */
-int array_terms(const struct array *a); /* of a number in it: 1 where it is kept as it is */
-int products_of_terms(int a, int b);    /* how many a product of sums of a and of b terms takes */
+/* Sizes of tiles. array_elements counts elements of memory, over all held tiles; INT64_MAX if there are too many. */
+int array_terms(const struct array *a); /* stored terms per number; 1 if numbers are stored unsplit */
+int products_of_terms(int a, int b);    /* multiplications in a product of a sum of a terms and a sum of b terms */
 int64_t array_elements(const struct array *a);
-/* Whether it is an input or output that has a number a row, which are side by side. */
+/* Whether the array is an input or output with one number per row of queries, stored contiguously. */
 bool array_of_rows(const struct loops *l, const struct array *a);
-/* Whether it is one that has elements in the storage type for each row, and whose rows may stand apart. Inputs and
-   outputs that are neither are as parameters are: gradients by these, and what they are summed from. */
+/* Whether the array is an input or output with a vector of elements for each row; its rows may have strides. All
+   other inputs and outputs are contiguous like parameters: gradients with respect to parameters, those with a number
+   for each key among them, and the partial sums of these. */
 bool array_of_elements(const struct loops *l, const struct array *a);
 /* Whether the array is a tile over chunks. */
 bool array_has_slots(const struct loops *l, const struct array *a);
-/* Whether some product is of pairs; whether one is on matrix units. */
+/* Whether any array is paired; whether any is an operand on matrix units. */
 bool loops_paired(const struct loops *l);
 bool loops_on_matrix_units(const struct loops *l);
-/* Slots that a thread brings: more make longer segments, where they are small. */
+/* The number of slots per thread. If slots are small there are several, which makes segments longer. */
 int64_t loops_slots(const struct loops *l);
-/* Bytes of workspace for a thread. */
+/* The bytes of workspace per thread. */
 int64_t loops_bytes(const struct loops *l);
-/* The ranges of a FOR or IF as text, their reader, what is wrong with them or NULL, and whether the axis' index x is in
-   one. (ranges.c) */
+/* Prints, reads and checks the ranges of a FOR, IF or DOT. ranges_check returns NULL or an error message. (ranges.c) */
 void ranges_print(const struct loops *l, const struct stmt *s, struct text *out);
 void ranges_read(struct reader *r, struct stmt *s);
 const char *ranges_check(struct module *m, const struct stmt *s);
 const char *loops_verify(const struct loops *l);
 void loops_print(const struct loops *l, struct text *out);
 void stmt_print(const struct loops *l, const struct stmt *s,
-                struct text *out); /* one line; of FOR and IF only the head */
+                struct text *out); /* one line; for FOR and IF only the line before the body */
 struct loops *loops_parse(struct arena *arena, const char *text, struct diagnostics *d);
 const char *loops_eval(const struct loops *l, const struct problem_size *size, const struct tensor *in, int count,
                        double *out);
-/* What the loops over keys that queries meet would visit: their tiles; the points of these, over all run-time axes; in
-   how many of these a region's test is made. */
+/* Counts for the loops over keys inside loops over queries: tiles; points of these tiles, over all run-time axes;
+   points of tiles in which the region is tested. */
 struct visits {
     int64_t tiles, points, tested;
 };

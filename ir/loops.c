@@ -28,7 +28,7 @@ const char *loops_unused_name(const struct loops *l, const char *wanted)
 {
     const size_t length = strlen(wanted);
     bool *taken = arena_alloc(l->module->arena,
-                              (size_t)l->arrays + 3); /* wanted itself is number 1, wanted_2 number 2 */
+                              (size_t)l->arrays + 3); /* the wanted name counts as number 1; wanted_2 is number 2 */
     for (int a = 0; a < l->arrays; a++) {
         const char *name = l->array[a].name;
         if (strncmp(name, wanted, length) != 0) continue;
@@ -103,7 +103,7 @@ int64_t array_elements(const struct array *a)
     return elements;
 }
 
-/* How many of an input's or output's axes are sequences, or rows, which have one; -1: it is neither. */
+/* The number of sequence axes that an input or output has; an axis of rows counts as one. -1 for other arrays. */
 static int sequences_of(const struct loops *l, const struct array *a)
 {
     int count = 0;
@@ -122,7 +122,8 @@ static bool is_constant(const struct loops *l, int axis)
 bool array_of_rows(const struct loops *l, const struct array *a)
 {
     bool rows = sequences_of(l, a) == 1;
-    for (int k = 0; k < a->rank; k++) rows &= !is_constant(l, a->axes[k]);
+    for (int k = 0; k < a->rank; k++)
+        rows &= !is_constant(l, a->axes[k]) && l->module->axis[a->axes[k]].source != SIZE_N_K;
     return rows;
 }
 

@@ -1,30 +1,30 @@
-/* The interpreter of the loops, in float64. It is an oracle for tiling too: reading an element that nothing has written
-   since the ranges it stands for last moved, or one outside its array, is an error. */
+/* The interpreter of the loops, in float64. It also checks tiling. Two reads are errors: of an element outside its
+   array, and of an element that was not written since the range of its tile last changed. */
 #include "ir.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW = 3 }; /* chunks of a window: any number gives the same */
+enum { WINDOW = 3 }; /* chunks in a window; the result does not depend on this number */
 
-static const uint64_t unwritten_bits = UINT64_C(0x7ffcdeadbeef0001); /* a NaN that no computation makes */
+static const uint64_t unwritten_bits = UINT64_C(0x7ffcdeadbeef0001); /* a NaN that no computation produces */
 
 struct machine {
     const struct loops *loops;
     struct module *module;
     int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES];
-    int64_t block_lo[MAX_AXES];  /* where the block around the current range of an axis begins */
-    int64_t stride[MAX_AXES];    /* between neighbours in the current range of an axis */
+    int64_t block_lo[MAX_AXES];  /* where the block around the current range of each axis begins */
+    int64_t stride[MAX_AXES];    /* the distance between neighbouring indices in the current range of each axis */
     double **data;               /* by array */
     int64_t (*extent)[MAX_RANK]; /* by array */
     int64_t *elements;           /* by array */
-    double *sum;                 /* a row of lanes */
+    double *sum;                 /* one row of lanes */
     int64_t sums;
-    const struct stmt *stmt; /* being run */
+    const struct stmt *stmt; /* the statement being run */
     struct ids ids;
-    struct visits *visits; /* only counting: no data, and nothing is run but loops */
-    bool queries;          /* a loop over queries is open */
+    struct visits *visits; /* if set, loops are only counted: there is no data, and only FOR statements run */
+    bool queries;          /* inside a loop over queries */
     const char *error;
 };
 
@@ -50,7 +50,7 @@ static bool is_unwritten(double value)
     return memcmp(&value, &unwritten_bits, sizeof value) == 0;
 }
 
-/* `what` with the statement and where it stands. */
+/* Fails with `what`, the statement and the current point. */
 static void fail_here(struct machine *e, const struct ref *r, const char *what)
 {
     struct text at = {NULL, 0, 0}, line = {NULL, 0, 0};
@@ -69,13 +69,15 @@ static void fail_here(struct machine *e, const struct ref *r, const char *what)
 
 static struct environment environment(struct machine *e, const double *operand)
 {
-    return (struct environment){operand, e->index, e->size, e->lo, e->hi, &e->ids};
+    return (struct environment){
+        .operand = operand, .index = e->index, .size = e->size, .lo = e->lo, .hi = e->hi, .ids = &e->ids};
 }
 
 /* ---- elements ---- */
 
-/* What is taken off a subscript: tiles count run-time axes, and constant ones they have a part of, from where the range
-   begins; chunks by their number. */
+/* The offset subtracted from a subscript.
+   - Tiles: where the range begins, on run-time axes and on constant axes that the tile holds only a part of.
+   - Chunks and all other arrays: 0. */
 static int64_t origin(const struct machine *e, const struct array *a, int k)
 {
     const struct axis *axis = &e->module->axis[a->axes[k]];
@@ -83,19 +85,20 @@ static int64_t origin(const struct machine *e, const struct array *a, int k)
     return !axis_is_whole(axis) || a->extent[k] < e->module->axis[a->axes[k]].extent ? e->lo[a->axes[k]] : 0;
 }
 
-/* How many indices the current range of an axis holds. */
+/* The number of indices in the current range of an axis. */
 static int64_t count_of(const struct machine *e, int axis)
 {
     return (e->hi[axis] - e->lo[axis] + e->stride[axis] - 1) / e->stride[axis];
 }
 
-/* How far apart the indices of neighbouring elements along an array's axis are: tiles hold no others. */
+/* The distance between the indices of neighbouring elements along an array's axis. A tile holds only the indices of
+   its range. */
 static int64_t spread(const struct machine *e, const struct array *a, int k)
 {
     return a->kind == ARRAY_TILE ? e->stride[a->axes[k]] : 1;
 }
 
-/* Where the elements of the tile for the current range begin, of those that are held. */
+/* The offset of the tile for the current range, among the tiles that are held. */
 static int64_t first_held(const struct machine *e, const struct ref *r)
 {
     const struct array *a = &e->loops->array[r->of];
@@ -105,7 +108,7 @@ static int64_t first_held(const struct machine *e, const struct ref *r)
     return number % a->held * (e->elements[r->of] / a->held);
 }
 
-/* Where the reference points at the current index, or -1 outside the array. */
+/* The offset of the reference at the current index, or -1 if it is outside the array. */
 static int64_t locate(struct machine *e, const struct ref *r)
 {
     const struct environment env = environment(e, NULL);
@@ -120,8 +123,8 @@ static int64_t locate(struct machine *e, const struct ref *r)
     return at + first_held(e, r);
 }
 
-/* A reference as a statement's nest goes over it: base plus step times distance from the range's beginning, where it is
-   that simple. */
+/* A reference as the nest of a statement accesses it. If `straight`, the offset is base plus the sum over axes of
+   step times the distance from the beginning of the range. */
 struct access {
     const struct ref *ref;
     double *data;
@@ -164,7 +167,7 @@ static int64_t access_at(struct machine *e, const struct access *x, int rank, co
     return at;
 }
 
-/* The element, or NULL after reporting. */
+/* A pointer to the element, or NULL after reporting an error. */
 static double *element(struct machine *e, const struct access *x, int rank, const int *axes, bool read)
 {
     int64_t at = access_at(e, x, rank, axes);
@@ -182,7 +185,7 @@ static uint32_t nest_of(const struct stmt *s)
     return nest;
 }
 
-/* Every index at the beginning of its range; false when a range of the nest is empty. */
+/* Sets every index to the beginning of its range; returns false if a range of the nest is empty. */
 static bool first_point(struct machine *e, int rank, const int *axes)
 {
     memcpy(e->index, e->lo, sizeof e->index);
@@ -191,7 +194,7 @@ static bool first_point(struct machine *e, int rank, const int *axes)
     return true;
 }
 
-/* The last axis slowest, as lanes are; then the others, the last of them fastest. */
+/* Moves to the next point. The last axis, the lanes, varies slowest; of the others the last varies fastest. */
 static bool next_point(struct machine *e, int rank, const int *axes)
 {
     for (int k = rank - 2; k >= -1; k--) {
@@ -204,7 +207,7 @@ static bool next_point(struct machine *e, int rank, const int *axes)
 
 /* ---- map ---- */
 
-/* Operands that evaluating the expression here reads; the branch that a select does not take is not read. */
+/* Bits of the operands that evaluating the expression at this point reads. A select reads only the branch it takes. */
 static uint32_t reads(const struct expr *x, const struct environment *env)
 {
     if (x->op == EXPR_OPERAND) return UINT32_C(1) << x->integer;
@@ -276,10 +279,11 @@ static void run_copy(struct machine *e, const struct stmt *s)
 
 /* ---- unions and conditions ---- */
 
-/* The union of ranges, one index at a time. */
+/* The union of the ranges of a statement, asked one index at a time. */
 struct members {
     int64_t from[MAX_RANGES], to[MAX_RANGES];
-    int64_t number[MAX_RANGES]; /* what is asked for among those drawn, and the answer, which neighbours share */
+    int64_t number[MAX_RANGES]; /* the last number looked up among the drawn ones; `holds` is the answer, which
+                                   neighbouring indices share */
     bool known[MAX_RANGES], holds[MAX_RANGES];
 };
 
@@ -294,7 +298,7 @@ static struct members members_of(struct machine *e, const struct stmt *s)
     return u;
 }
 
-/* Whether x is drawn at some point of the other axes' ranges, or at every one. */
+/* Whether x is drawn at some point of the other axes' ranges (FOR), or at every point (IF, DOT). */
 static bool drawn(struct machine *e, const struct stmt *s, const struct expr *d, int64_t x)
 {
     const struct environment env = environment(e, NULL);
@@ -336,7 +340,8 @@ static bool outside(struct machine *e, const struct stmt *s)
     return false;
 }
 
-/* The condition of an IF, as an expression or as ranges; that of a DOT may be neither. */
+/* Whether the condition of an IF or DOT holds: an expression, or ranges that do not cover the current tile. A DOT
+   with neither always holds. */
 static bool holds(struct machine *e, const struct stmt *s)
 {
     const struct environment env = environment(e, NULL);
@@ -359,7 +364,7 @@ static bool grow_sums(struct machine *e, int64_t lanes)
     return true;
 }
 
-/* Looks at every element that the sum at the current row and lane reads. */
+/* Checks every element that the sum at the current row and lane reads. */
 static void check_terms(struct machine *e, const struct stmt *s, const struct access *row, const struct access *lane)
 {
     const int axes[3] = {s->axes[0], s->axes[1], s->axis};
@@ -371,7 +376,7 @@ static void check_terms(struct machine *e, const struct stmt *s, const struct ac
     e->index[s->axis] = e->lo[s->axis];
 }
 
-/* The sum at the current row and lane without the pairs outside the region. */
+/* The sum at the current row and lane over the pairs inside the region. */
 static double sum_in_region(struct machine *e, const struct stmt *s, const struct access *row,
                             const struct access *lane)
 {
@@ -397,7 +402,7 @@ static void run_dot(struct machine *e, const struct stmt *s)
                   to = access_over(e, &s->assign[0].to, nest);
     struct access factor = s->operands > 2 ? access_over(e, &s->operand[2], nest) : to;
     bool straight = row.straight && lane.straight, region = s->where && holds(e, s);
-    memcpy(e->index, e->lo, sizeof e->index); /* the condition may have moved it */
+    memcpy(e->index, e->lo, sizeof e->index); /* evaluating the condition may have changed the index */
     for (e->index[row_axis] = e->lo[row_axis]; e->index[row_axis] < e->hi[row_axis] && !e->error;
          e->index[row_axis] += e->stride[row_axis]) {
         for (int64_t n = 0; n < lanes; n++) e->sum[n] = 0;
@@ -430,8 +435,10 @@ static void run_dot(struct machine *e, const struct stmt *s)
 
 static void run_body(struct machine *e, const struct stmt *s);
 
-/* The elements of tiles that stood for the range before, and on entering a parallel body all of a thread's own, mean
-   nothing now. Shared ones are of one head; those of chunks are of one window. */
+/* Marks elements as unwritten when the range of a FOR changes.
+   - The elements of every tile over that axis are lost.
+   - On entering a parallel body, all tiles of the thread are lost.
+   - Shared tiles are lost when the head changes, tiles over chunks when the window changes. */
 static void forget(struct machine *e, const struct stmt *s)
 {
     enum size_source source = e->module->axis[s->axis].source;
@@ -450,7 +457,7 @@ static void forget(struct machine *e, const struct stmt *s)
     }
 }
 
-/* Has the region a point in the current ranges? */
+/* Whether the region contains a point of the current ranges. */
 static bool any_point(struct machine *e, const struct expr *where)
 {
     const struct environment env = environment(e, NULL);
@@ -466,7 +473,7 @@ static bool any_point(struct machine *e, const struct expr *where)
     return false;
 }
 
-/* How many points the current ranges of all run-time axes have together. */
+/* The product of the sizes of the current ranges over all run-time axes. */
 static int64_t points(const struct machine *e)
 {
     int64_t count = 1;
@@ -494,7 +501,7 @@ static void run_tile(struct machine *e, const struct stmt *s, int64_t from, int6
         e->visits->tiles += keys;
         e->visits->points += count;
         for (const struct stmt *inner = s->body; inner && tests;
-             inner = inner->next) /* a region's test stands under an IF or alone */
+             inner = inner->next) /* the body tests its region itself, or under an IF */
             if (inner->op == LOOPS_IF && !holds(e, inner)) tests = false;
         if (!tests) count = 0;
         e->visits->tested += count;
@@ -505,7 +512,8 @@ static void run_tile(struct machine *e, const struct stmt *s, int64_t from, int6
     if (!s->where || any_point(e, s->where)) run_body(e, s->body);
 }
 
-/* The tiles of the indices from <= x < to, all of them or those of a period's run. */
+/* Runs the tiles of the indices from, from + stride, … below `to`. The stride is the period if the FOR is `apart`,
+   else 1. */
 static void run_tiles(struct machine *e, const struct stmt *s, int64_t from, int64_t to)
 {
     int64_t step = s->window ? WINDOW : s->step, stride = stmt_stride(s), end;
@@ -520,7 +528,7 @@ static void run_period(struct machine *e, const struct stmt *s, int64_t from, in
 {
     const struct environment env = environment(e, NULL);
     int64_t phase = floor_mod(expr_eval_int(s->phase, &env) - from,
-                              s->period); /* of the first run that begins at `from` or after it */
+                              s->period); /* the distance from `from` to the first run that begins there or later */
     if (s->apart) {
         for (int64_t n = 0; n < s->run; n++) run_tiles(e, s, from + (phase + n) % s->period, to);
         return;
@@ -539,7 +547,7 @@ static void run_for(struct machine *e, const struct stmt *s)
     e->queries |= e->module->axis[s->axis].source == SIZE_N_Q;
     e->stride[s->axis] = stmt_stride(s);
     for (int64_t x = from; x < limit && !e->error; x = to) {
-        if (s->ranges) { /* the next run of members */
+        if (s->ranges) { /* the next interval of indices in the union */
             while (x < limit && !is_member(e, s, &u, x)) x++;
             for (to = x; to < limit && is_member(e, s, &u, to);) to++;
         }

@@ -1,4 +1,4 @@
-/* The loops as text: arrays, then nested statements; and back. */
+/* The loops as text, arrays first and then nested statements, and the parser of that text. */
 #include "ir.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ static void print_ref(const struct loops *l, const struct ref *r, struct text *o
     ref_print(l->module, r, referred, l, out);
 }
 
-/* Equal references as one operand, which is how the text reads back. */
+/* Equal references become one operand, because the parser merges them too. */
 static const struct expr *merged(const struct loops *l, const struct stmt *s, const struct expr *e)
 {
     const struct expr *with[MAX_OPERANDS];
@@ -155,7 +155,7 @@ static void print_copy(const struct loops *l, const struct stmt *s, struct text 
     print_ref(l, &s->operand[0], out);
 }
 
-/* A negative indent keeps it on one line. */
+/* Prints a statement without its body. A negative indent keeps the text on one line. */
 static void print_head(const struct loops *l, const struct stmt *s, int indent, struct text *out)
 {
     text_add(out, "%s", op_name[s->op]);
@@ -410,7 +410,7 @@ static void read_stmt(struct reader *r, struct loops *l, struct stmt *s)
     }
 }
 
-/* Statements up to the token `end`, or to the end of the text where it is "". */
+/* Reads statements up to the token `end`, or up to the end of the text if `end` is "". */
 static struct stmt *read_body(struct reader *r, struct loops *l, const char *end)
 {
     struct stmt *first = NULL, **last = &first;

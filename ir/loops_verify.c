@@ -1,4 +1,4 @@
-/* What must hold of the loops. */
+/* Rules that all loops satisfy. */
 #include "ir.h"
 
 #include <string.h>
@@ -10,13 +10,13 @@ static const char *const op_name[] = {
 };
 enum { OPS = sizeof op_name / sizeof *op_name, LONGEST = 160 };
 
-/* What is known of the ranges around a statement: the step of the FOR over each axis, 0 where there is none. */
+/* The loops around a statement. step: the step of the FOR over each axis; 0 if there is none. */
 struct scope {
     const struct loops *loops;
     struct module *module;
     int64_t step[MAX_AXES];
-    bool window[MAX_AXES];                      /* that FOR leaves its range to others inside of it */
-    bool parallel[MAX_AXES], ordered[MAX_AXES]; /* that FOR is */
+    bool window[MAX_AXES];                      /* inner FORs over the same axis subdivide its range */
+    bool parallel[MAX_AXES], ordered[MAX_AXES]; /* the FOR over each axis is parallel, or ordered */
 };
 
 static const char *complaint(const struct scope *c, const char *format, ...) IR_PRINTF(2, 3);
@@ -35,7 +35,7 @@ static uint32_t bit(int axis)
     return UINT32_C(1) << axis;
 }
 
-/* The most elements the current range of an axis can have, or -1 where that depends on the problem. */
+/* The largest number of elements that the current range of an axis can have; -1 if it depends on the problem. */
 static int64_t width(const struct scope *c, int axis)
 {
     const struct axis *a = &c->module->axis[axis];
@@ -44,7 +44,7 @@ static int64_t width(const struct scope *c, int axis)
     return step && (extent < 0 || step < extent) ? step : extent;
 }
 
-/* Axes whose range is one element, so that a statement may name their index without running over them. */
+/* Axes whose range is a single element. A statement may use their INDEX without running over them. */
 static uint32_t single_axes(const struct scope *c)
 {
     uint32_t axes = 0;
@@ -67,7 +67,7 @@ static const char *array_check(const struct scope *c, int number)
     bool ids = a->dtype == DTYPE_I32;
     if (ids && (a->kind != ARRAY_PARAM || a->rank != 2 || m->axis[a->axes[0]].source != SIZE_BATCH ||
                 m->axis[a->axes[1]].source != SIZE_N_K))
-        return "integers are a parameter over the batches and the keys";
+        return "integers must be a parameter over the batches and the keys";
     if (a->kind == ARRAY_TABLE && !a->data) return "it has no data";
     if (a->sums &&
         (a->dtype != dtype_of_sums(m->dtype) || a->rank < 1 || m->axis[a->axes[a->rank - 1]].source != SIZE_CONSTANT))
@@ -83,7 +83,7 @@ static const char *array_check(const struct scope *c, int number)
         return "only operands on matrix units are of terms, two or three";
     if (a->held && (a->kind != ARRAY_TILE || a->shared || a->held < 0 || a->rank < 1 ||
                     !axis_is_sequence(&m->axis[a->axes[a->rank - 1]])))
-        return "only tiles of a thread's own whose last axis is a sequence are held";
+        return "only a thread's private tiles whose last axis is a sequence are held";
     if (a->kind != ARRAY_TILE) return NULL;
     int64_t bytes = 0;
     for (int k = 0; k < a->rank; k++) {
@@ -96,7 +96,7 @@ static const char *array_check(const struct scope *c, int number)
                    : a->kept                    ? c->loops->kept
                    : a->shared                  ? c->loops->shared
                                                 : c->loops->workspace;
-    if (a->offset >= 0 && (bytes > room || a->offset > room - bytes)) return "it does not lie in the workspace";
+    if (a->offset >= 0 && (bytes > room || a->offset > room - bytes)) return "it does not fit in the workspace";
     return NULL;
 }
 
@@ -119,7 +119,8 @@ static const char *check_ref(const struct scope *c, const struct ref *r, uint32_
         if (!fixed && along != a->axes[k])
             return complaint(c, "%%%s counts from the range of '%s' but is indexed along '%s'", a->name,
                              c->module->axis[a->axes[k]].name, axis->name);
-        /* Constant axes count from 0, whatever their range, but in a tile of a part from where the range begins. */
+        /* Tiles count a constant axis from 0. A tile that holds only a part of the axis counts from where the range
+           begins. */
         bool part = fixed && a->extent[k] < c->module->axis[a->axes[k]].extent;
         int64_t needed = fixed && !part ? axis->extent : width(c, along);
         if (needed < 0)
@@ -137,7 +138,8 @@ static const char *check_target(const struct scope *c, const struct ref *r, uint
     const char *wrong = check_ref(c, r, free_axes);
     if (wrong) return wrong;
     const struct array *a = &c->loops->array[r->of];
-    for (int x = 0; x < c->module->axes && a->kind == ARRAY_OUTPUT; x++) /* chunks and units have rows of their own */
+    for (int x = 0; x < c->module->axes && a->kind == ARRAY_OUTPUT; x++) /* every chunk and every unit has separate
+                                                                            rows */
         if (c->parallel[x] && !axis_is_chunks(&c->module->axis[x]) && c->module->axis[x].source != SIZE_UNITS &&
             !ref_uses_axis(r, x) && !(c->ordered[x] && a->sums))
             return complaint(c, "threads at work on different '%s' assign the same elements of %%%s",
@@ -147,7 +149,7 @@ static const char *check_target(const struct scope *c, const struct ref *r, uint
                : complaint(c, "it assigns to %%%s, which is neither a tile nor the output", a->name);
 }
 
-/* A SET of an element at several points would keep only the last. */
+/* A SET that assigns one element at several points would keep only the last value. */
 static const char *check_set_once(const struct scope *c, const struct stmt *s, const struct assign *a)
 {
     uint32_t used = ref_axes(&a->to) | single_axes(c);
@@ -160,7 +162,7 @@ static const char *check_set_once(const struct scope *c, const struct stmt *s, c
 
 /* ---- statements ---- */
 
-/* The indices that a FOR takes of each period. */
+/* Checks the period of a FOR, and the run of indices that it takes of each period. */
 static const char *check_period(const struct scope *c, const struct stmt *s)
 {
     const struct allowed bounds = {.ranges = true};
@@ -182,9 +184,9 @@ static const char *check_for(const struct scope *c, const struct stmt *s)
     bool inner = c->window[s->axis];
     if (c->step[s->axis] && !inner) return complaint(c, "a for around it runs over '%s' too", name);
     if (s->block && (inner || !axis_is_sequence(&c->module->axis[s->axis]) || s->period || s->ordered))
-        return "blocks are of neighbours in a sequence, and have no blocks";
+        return "a block needs neighbouring indices of a sequence, and cannot be nested";
     if (s->window && (inner || !axis_is_chunks(&c->module->axis[s->axis])))
-        return "windows are of chunks, and have no windows";
+        return "a window needs an axis of chunks, and cannot be nested";
     if (s->step < 1) return "its step is not positive";
     if (s->ordered && (!s->parallel || s->period || !axis_is_sequence(&c->module->axis[s->axis])))
         return "only a parallel for over a sequence without a period is ordered";
@@ -196,7 +198,7 @@ static const char *check_for(const struct scope *c, const struct stmt *s)
         if (bound[k]->type != TYPE_INT) return "a bound is not an integer";
         if (!inner && (expr_uses(bound[k], expr_leaf(c->module, EXPR_LO, s->axis)) ||
                        expr_uses(bound[k], expr_leaf(c->module, EXPR_HI, s->axis))))
-            return complaint(c, "its bounds use the range of '%s', which is what they make", name);
+            return complaint(c, "its bounds use the range of '%s', which they define", name);
     }
     const char *wrong = check_period(c, s);
     if (wrong) return wrong;
@@ -208,7 +210,8 @@ static const char *check_for(const struct scope *c, const struct stmt *s)
     return wrong ? complaint(c, "in its condition: %s", wrong) : NULL;
 }
 
-/* An element that another point of the nest assigns would be read before or after, as the lanes happen to lie. */
+/* A point must not read an element that another point of the nest assigns: the order of points depends on how lanes
+   are laid out. */
 static const char *check_order(const struct scope *c, const struct stmt *s)
 {
     for (int k = 0; k < s->operands; k++)
@@ -223,23 +226,21 @@ static const char *check_order(const struct scope *c, const struct stmt *s)
 static const char *check_compensation(const struct scope *c, const struct assign *a)
 {
     if (!a->compensation) return NULL;
-    if (a->fold != FOLD_SUM) return "what is left over belongs to a sum";
-    if (a->compensation < 0 || a->compensation > c->loops->arrays) return "what is left over goes to no array";
+    if (a->fold != FOLD_SUM) return "only a sum has a compensation";
+    if (a->compensation < 0 || a->compensation > c->loops->arrays) return "the compensation is not an array";
     const struct array *compensation = &c->loops->array[a->compensation - 1], *to = &c->loops->array[a->to.of];
     bool same = compensation->kind == ARRAY_TILE && compensation->rank == to->rank && compensation != to;
     for (int k = 0; same && k < to->rank; k++)
         same = compensation->axes[k] == to->axes[k] && compensation->extent[k] == to->extent[k];
     same = same && compensation->gap == to->gap;
-    return same ? NULL
-                : complaint(c, "what is left over goes to %%%s, which is not a tile of the sum's shape",
-                            compensation->name);
+    return same ? NULL : complaint(c, "the compensation %%%s is not a tile of the sum's shape", compensation->name);
 }
 
-/* Only copies and products know how pairs lie. */
+/* Only COPY and DOT know the layout of pairs. */
 static const char *check_unpaired(const struct scope *c, const struct ref *r)
 {
     const struct array *a = &c->loops->array[r->of];
-    return a->paired ? complaint(c, "it takes the elements of %%%s one by one, which lie in pairs", a->name) : NULL;
+    return a->paired ? complaint(c, "it reads single elements of %%%s, which is stored in pairs", a->name) : NULL;
 }
 
 static const char *check_map(const struct scope *c, const struct stmt *s, uint32_t nest)
@@ -282,7 +283,7 @@ static const char *check_pairs(const struct scope *c, const struct stmt *s)
                : "its first operand is not paired along the axis it sums over";
 }
 
-/* The region of a product, and when it has to be asked. */
+/* Checks the region of a DOT and the condition under which the region is tested. */
 static const char *check_region(const struct scope *c, const struct stmt *s, uint32_t index)
 {
     const struct allowed pairs = {.ranges = true, .index = index}, tile = {.ranges = true};
@@ -297,7 +298,7 @@ static const char *check_region(const struct scope *c, const struct stmt *s, uin
 static const char *check_dot(const struct scope *c, const struct stmt *s, uint32_t nest)
 {
     if (s->rank != 2 || s->assigns != 1 || s->operands < 2 || s->operands > 3)
-        return "it does not have two axes, two operands and perhaps a factor";
+        return "it needs two axes, two operands and at most one factor";
     int row = s->axes[0], lane = s->axes[1], over = s->axis;
     const struct ref *to = &s->assign[0].to, *by_row = &s->operand[0], *by_lane = &s->operand[1];
     if (over == row || over == lane) return "it sums over an axis of the result";
@@ -312,7 +313,8 @@ static const char *check_dot(const struct scope *c, const struct stmt *s, uint32
     if (ref_uses_axis(by_row, lane)) return "its first operand has the lane axis";
     if (!ref_uses_axis(by_row, row) || !ref_uses_axis(by_row, over))
         return "its first operand is not over the rows and the axis it sums over";
-    /* Arrays come as the user stores them; the pack pass copies them into tiles that have the lanes last. */
+    /* Inputs are in the caller's layout, with the lanes on any axis. The pack pass copies them into tiles that have
+       the lanes last. */
     bool tile = c->loops->array[by_lane->of].kind == ARRAY_TILE, lanes = false;
     for (int k = tile ? by_lane->rank - 1 : 0; k >= 0 && k < by_lane->rank; k++) lanes |= ref_axis(by_lane, k) == lane;
     if (!lanes)
@@ -330,7 +332,7 @@ static const char *check_dot(const struct scope *c, const struct stmt *s, uint32
 static const char *check_copy(const struct scope *c, const struct stmt *s, uint32_t nest)
 {
     if (s->assigns != 1 || s->operands != 1 || s->assign[0].fold != FOLD_SET)
-        return "it is not one element set to another";
+        return "it must set one element to another";
     const char *wrong = check_target(c, &s->assign[0].to, nest);
     if (!wrong) wrong = check_ref(c, &s->operand[0], nest);
     return wrong ? wrong : check_set_once(c, s, &s->assign[0]);
@@ -355,7 +357,7 @@ static bool has_ids(const void *program, const char *name)
     return false;
 }
 
-/* The name of integers that the statement reads and that are no parameter, or NULL. */
+/* The name of an id parameter that the statement reads but that does not exist, or NULL. */
 static const char *unknown_ids(const struct scope *c, const struct stmt *s)
 {
     const struct expr *part[4] = {s->from, s->to, s->where, s->when};
@@ -369,7 +371,7 @@ static const char *unknown_ids(const struct scope *c, const struct stmt *s)
     return unknown;
 }
 
-/* Whether every number in the statement names something, so that it can be printed and looked into. */
+/* Checks that every number in the statement refers to something, so that the statement can be printed and examined. */
 static const char *check_numbers(const struct scope *c, const struct stmt *s)
 {
     struct module *m = c->module;
@@ -458,7 +460,8 @@ const char *loops_verify(const struct loops *l)
     for (int a = 0; a < l->arrays; a++) {
         wrong = array_check(&c, a);
         if (wrong) return complaint(&c, "array '%s': %s", l->array[a].name ? l->array[a].name : "", wrong);
-        outputs += l->array[a].kind == ARRAY_OUTPUT || l->array[a].kept; /* what is left for somebody */
+        outputs += l->array[a].kind == ARRAY_OUTPUT || l->array[a].kept; /* output arrays, and the state that the
+                                                                            caller keeps */
     }
     if (outputs == 0) return "there is no output array";
     if (l->workspace < 0 || l->shared < 0 || l->slot < 0 || l->kept < 0) return "the workspace is negative";

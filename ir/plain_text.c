@@ -1,4 +1,4 @@
-/* Text from elsewhere made fit to be shown: nothing in it can upset a terminal or a page. */
+/* Text from other programs, made safe to show in a terminal or on a page. */
 #include "ir.h"
 
 size_t utf8_character(const char *s, size_t left)
@@ -12,13 +12,13 @@ size_t utf8_character(const char *s, size_t left)
     if (n == 0 || n > left) return 0;
     for (size_t k = 1; k < n; k++)
         if ((u[k] & 0xc0) != 0x80) return 0;
-    /* longer than it has to be, or half of a surrogate pair; beyond the last code point */
+    /* overlong encodings, halves of surrogate pairs, and code points beyond the last one */
     if (n == 3 && ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] > 0x9f))) return 0;
     if (n == 4 && ((u[0] == 0xf0 && u[1] < 0x90) || (u[0] == 0xf4 && u[1] > 0x8f))) return 0;
     return n;
 }
 
-/* C1 controls are two bytes in UTF-8, the first being c2. */
+/* In UTF-8 a C1 control character is two bytes, the first of which is c2. */
 bool utf8_control(const char *s, size_t length)
 {
     const unsigned char *u = (const unsigned char *)s;

@@ -1,5 +1,5 @@
-/* The ranges that a FOR runs over the union of, and that an IF or a DOT compares a tile with: their text, and what must
-   hold of them. */
+/* The ranges of a FOR, whose union the loop covers, or of an IF or DOT, which compares the current tile with the
+   union: their text and their checks. */
 #include "ir.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ const char *ranges_check(struct module *m, const struct stmt *s)
             const char *wrong = expr_check(m, bound[n], &bounds);
             if (wrong) return wrong;
             if (bound[n]->type != TYPE_INT) return "a bound is not an integer";
-            if (s->op != LOOPS_FOR) continue; /* that range is known there */
+            if (s->op != LOOPS_FOR) continue; /* an IF or DOT may use the range of its axis */
             if (expr_uses(bound[n], expr_leaf(m, EXPR_LO, s->axis)) ||
                 expr_uses(bound[n], expr_leaf(m, EXPR_HI, s->axis)))
                 return arena_printf(m->arena, "a bound uses the range of '%s' itself", m->axis[s->axis].name);
@@ -58,7 +58,7 @@ const char *ranges_check(struct module *m, const struct stmt *s)
         if (!r->drawn) continue;
         const char *wrong = expr_check(m, r->drawn, &points);
         if (wrong) return wrong;
-        if (r->drawn->op != EXPR_DRAWN) return "a range is cut by what is not drawn";
+        if (r->drawn->op != EXPR_DRAWN) return "a range is restricted by an expression that is not 'drawn'";
         uint32_t own = UINT32_C(1) << s->axis;
         if ((expr_axes(r->drawn->arg[0]) | expr_axes(r->drawn->arg[2])) & own || expr_axes(r->drawn->arg[1]) & ~own)
             return arena_printf(m->arena, "what is drawn is not '%s' for the other axes", m->axis[s->axis].name);

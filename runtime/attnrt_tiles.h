@@ -1,17 +1,17 @@
-/* What code for matrix units asks of its processor, in plain C: the eight tile registers of AMX and the instructions of
-   AVX-512 beside them, with the bits that these give. Kernels that are compiled with -DATTN_EMULATE_TILES include it,
-   and then run, slowly, on any machine whose C compiler has GNU vectors. */
+/* An emulation in plain C, with the same bits, of the processor features that code for matrix units uses: the eight
+   tile registers of AMX, and some instructions of AVX-512. Kernels compiled with -DATTN_EMULATE_TILES include this
+   header and then run, slowly, on any machine whose C compiler has GNU vectors. */
 #ifndef ATTNRT_TILES_H
 #define ATTNRT_TILES_H
 
 #include <math.h>
 #include <stdint.h>
 
-/* NOLINTBEGIN(bugprone-reserved-identifier): these are the names that the kernels use */
-#pragma GCC diagnostic ignored "-Wpsabi" /* nobody else is given these vectors */
+/* NOLINTBEGIN(bugprone-reserved-identifier): kernels use these names */
+#pragma GCC diagnostic ignored "-Wpsabi" /* these vectors are not passed to code outside the kernel */
 #define attn_tiles() 1
-#undef __builtin_cpu_supports
-#define __builtin_cpu_supports(feature) 1
+#define attn_x86_64_level() 4
+#define attn_avx512_bf16() 1
 #define EMULATED static __attribute__((unused))
 
 /* ---- vectors of 64 bytes ---- */
@@ -24,7 +24,7 @@ typedef uint16_t __m512i __attribute__((vector_size(64), may_alias));
 typedef uint16_t __m512bh __attribute__((vector_size(64)));
 typedef uint16_t emulated_stored __attribute__((vector_size(64), aligned(2), may_alias));
 
-/* Numbers without a leading 1 count as 0. */
+/* Subnormal numbers count as 0. */
 EMULATED emulated_row emulated_normal(emulated_bits x)
 {
     return (emulated_row)(x & ((emulated_bits)((x & 0x7f800000) != 0) | 0x80000000));
@@ -38,7 +38,7 @@ EMULATED emulated_row emulated_second(emulated_bits pairs)
     return emulated_normal(pairs & 0xffff0000);
 }
 
-/* bf16, rounded to nearest even; NaN stays one, and is quiet */
+/* Converts to bf16, rounding to nearest even; NaN becomes a quiet NaN. */
 EMULATED emulated_bits emulated_rounded(emulated_row value)
 {
     const emulated_bits x = (emulated_bits)value, y = (emulated_bits)emulated_normal(x),
@@ -97,7 +97,7 @@ EMULATED __m512i emulated_added(__m512i from, uint32_t lanes, __m512i a, __m512i
     return from;
 }
 
-/* The second elements of pairs come first. */
+/* Adds the product of the second elements before the product of the first, as vdpbf16ps does. */
 EMULATED __m512 emulated_dot(__m512 sum, __m512bh a, __m512bh b)
 {
     sum += emulated_second((emulated_bits)a) * emulated_second((emulated_bits)b);
@@ -159,7 +159,7 @@ EMULATED void emulated_store(int t, void *to, int64_t stride)
     for (int m = 0; m < 16; m++)
         *(emulated_stored *)(void *)((char *)to + m * stride) = (emulated_stored)emulated_tile[t].row[m];
 }
-/* c += a * b: the first elements of all pairs and the second ones are summed apart; their products are exact */
+/* c += a * b: the first and the second elements of all pairs are summed separately; their products are exact */
 EMULATED void emulated_multiply(int c, int a, int b)
 {
     emulated_row first_of_b[16], second_of_b[16];

@@ -1,4 +1,5 @@
-/* Numbers drawn at random without a state: every tile of every thread draws its own, the same. */
+/* Random numbers without a state: each thread draws the numbers that a tile needs again and always gets the same
+   ones. */
 #include "attnrt.h"
 
 /* Vigna's splitmix64, one step from x. */
@@ -10,7 +11,7 @@ static uint64_t splitmix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* The first of n sorted numbers that is not less than x. */
+/* The index of the first of n sorted numbers that is not less than x. */
 static int64_t place(const int64_t *sorted, int64_t n, int64_t x)
 {
     int64_t low = 0, high = n;

@@ -1,9 +1,9 @@
-/* Numbers of 16 bits. */
+/* Conversions of 16-bit floating-point numbers. */
 #include "attnrt.h"
 
 #include <string.h>
 
-/* Rounds to nearest even, straight from double: by way of float it would round twice. */
+/* Rounds to nearest even, directly from double; a conversion through float would round twice. */
 static uint16_t to_16_bits(double x, int exponent_bits)
 {
     int fraction_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
@@ -12,7 +12,7 @@ static uint16_t to_16_bits(double x, int exponent_bits)
     uint64_t sign = bits >> 63 << 15, infinity = ((UINT64_C(1) << exponent_bits) - 1) << fraction_bits;
     uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
     int exponent = (int)(bits >> 52 & 2047);
-    if (exponent == 2047) /* a NaN stays one: its highest bit is set */
+    if (exponent == 2047) /* set the highest fraction bit, so that a NaN stays a NaN */
         return (uint16_t)(sign | infinity |
                           (fraction ? UINT64_C(1) << (fraction_bits - 1) | fraction >> (52 - fraction_bits) : 0));
     if (exponent == 0) return (uint16_t)sign;
@@ -25,7 +25,8 @@ static uint16_t to_16_bits(double x, int exponent_bits)
     uint64_t whole = fraction | UINT64_C(1) << 52, kept = whole >> shift, rest = whole & ((UINT64_C(1) << shift) - 1),
              half = UINT64_C(1) << (shift - 1);
     if (rest > half || (rest == half && (kept & 1))) kept++;
-    /* The leading bit of `kept`, where there is one, adds itself to the exponent; so does a carry. */
+    /* The leading bit of `kept` is 1 for normal results. The addition moves it, or a carry of the rounding, into the
+       exponent. */
     uint64_t result = kept + ((uint64_t)(field - 1) << fraction_bits);
     return (uint16_t)(sign | (result < infinity ? result : infinity));
 }

@@ -1,4 +1,4 @@
-/* What a kernel's description of itself means. */
+/* Helpers that read a kernel's description. */
 #include "attnrt.h"
 
 size_t attn_dtype_size(enum attn_dtype dtype)

@@ -6,8 +6,8 @@
 
 enum { ALIGNMENT = 64 };
 
-/* Pages of 2 MiB, where the system gives them on request: a prompt's keys are then stored without a fault for every
-   4 KiB, and reading them misses the TLB less often. */
+/* Asks for pages of 2 MiB if the system grants them on request. Storing a prompt's keys then takes no page fault for
+   every 4 KiB, and reading them misses the TLB less often. */
 static void ask_for_huge_pages(uintptr_t first, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
@@ -19,8 +19,8 @@ static void ask_for_huge_pages(uintptr_t first, size_t bytes)
 #endif
 }
 
-/* Over calloc rather than aligned_alloc: large blocks come as pages that are zero already and cost nothing until they
-   are touched. The address that calloc gave stands in the word before the block. */
+/* Uses calloc, not aligned_alloc: large blocks are pages that are already zero and use no memory until they are
+   touched. The pointer that calloc returned is stored in the word before the block. */
 void *attn_alloc(size_t bytes)
 {
     const size_t extra = ALIGNMENT + sizeof(void *);

@@ -1,4 +1,4 @@
-/* Reading .npy files: the header, a small subset of Python's literals, and the data with its conversions.
+/* Reads .npy files: the header, which is a small subset of Python's literals, and the data, which is converted.
    https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
 #include "attnrt.h"
 
@@ -13,20 +13,20 @@
 enum { MAX_RANK = 8, MAX_HEADER = 1 << 20, MAX_DTYPE_TEXT = 32, CHUNK = 8192 };
 
 struct header {
-    char kind; /* 'f', 'i', 'u' */
-    int size;  /* bytes of an element */
-    bool big;  /* big endian */
-    bool fortran;
+    char kind;    /* 'f', 'i', 'u' */
+    int size;     /* bytes per element */
+    bool big;     /* big endian */
+    bool fortran; /* Fortran order: the first dimension varies fastest */
     int rank;
     int64_t shape[MAX_RANK];
-    int64_t count; /* elements */
+    int64_t count; /* number of elements */
     bool has_descr, has_order, has_shape;
-    char dtype[MAX_DTYPE_TEXT]; /* as written */
+    char dtype[MAX_DTYPE_TEXT]; /* as written in the file */
 };
 
 struct reader {
     FILE *file;
-    int64_t bytes; /* of the whole file; -1: not a regular file */
+    int64_t bytes; /* size of the whole file in bytes; -1: not a regular file */
     char *message;
     size_t message_bytes;
 };
@@ -80,7 +80,8 @@ static bool take_word(const char **at, const char *word)
     return true;
 }
 
-/* A quoted string without escapes, cut to `size`; numpy writes no others for what is read here. */
+/* Reads a quoted string without escapes and truncates it to `size`. numpy writes no escapes in headers that can be
+   read here. */
 static bool take_string(const char **at, char *out, size_t size)
 {
     skip_blanks(at);
@@ -113,7 +114,7 @@ static int take_shape(const char **at, struct header *h, struct reader *r)
             if (extent > (INT64_MAX - digit) / 10) return fail(r, ATTN_EFORMAT, "has a shape that is too large");
             extent = extent * 10 + digit;
         }
-        if (**at == 'L') /* Python 2 */
+        if (**at == 'L') /* Python 2 wrote an L after long integers */
             ++*at;
         if (rank < MAX_RANK) h->shape[rank] = extent;
         rank++;
@@ -170,7 +171,7 @@ static int parse_header(const char *text, struct header *h, struct reader *r)
     return missing ? fail(r, ATTN_EFORMAT, "%s: it lacks the key '%s'", bad, missing) : 0;
 }
 
-/* Fills kind, size and byte order from the dtype's text, for what can become `wanted`. */
+/* Sets kind, size and byte order from the text of the dtype, if it can be converted to `wanted`. */
 static int check_dtype(struct header *h, enum attn_dtype wanted, struct reader *r)
 {
     bool integers = wanted == ATTN_I32;
@@ -203,9 +204,7 @@ static int check_shape(struct header *h, enum attn_dtype wanted, struct reader *
         product *= h->shape[k];
     }
     h->count *= product;
-    /* With one dimension to speak of, both orders are the same. */
-    if (h->fortran && wide > 1 && h->count > 0)
-        return fail(r, ATTN_EFORMAT, "is in Fortran order; save it with numpy.ascontiguousarray");
+    h->fortran &= wide > 1; /* if at most one dimension is larger than 1, both orders are the same */
     return 0;
 }
 
@@ -288,7 +287,7 @@ static void store_float(char *to, enum attn_dtype dtype, double value)
     }
 }
 
-/* False when the value does not fit; then `text` shows it. */
+/* Returns false if the value does not fit; then `text` shows the value. */
 static bool store_integer(char *to, uint64_t bits, const struct header *h, char *text, size_t size)
 {
     int32_t value;
@@ -311,22 +310,54 @@ static bool store_integer(char *to, uint64_t bits, const struct header *h, char 
     return true;
 }
 
+/* The current position in the array while the elements of a file are read in order. */
+struct place {
+    const struct header *h;
+    int64_t index[MAX_RANK], stride[MAX_RANK], at;
+};
+
+static struct place first_place(const struct header *h)
+{
+    struct place p = {.h = h};
+    int64_t stride = 1;
+    for (int k = h->rank - 1; k >= 0; k--) {
+        p.stride[k] = stride;
+        stride *= h->shape[k];
+    }
+    return p;
+}
+
+static void next_place(struct place *p)
+{
+    if (!p->h->fortran) {
+        p->at++;
+        return;
+    }
+    for (int k = 0; k < p->h->rank; k++) {
+        p->at += p->stride[k];
+        if (++p->index[k] < p->h->shape[k]) return;
+        p->at -= p->index[k] * p->stride[k];
+        p->index[k] = 0;
+    }
+}
+
 static int read_data(struct reader *r, const struct header *h, enum attn_dtype dtype, char *to)
 {
     size_t size = (size_t)h->size, target = attn_dtype_size(dtype), count = (size_t)h->count;
-    bool as_it_is = h->big == host_is_big() && size == target && dtype != ATTN_BF16 && h->kind != 'u';
+    bool as_it_is = h->big == host_is_big() && size == target && dtype != ATTN_BF16 && h->kind != 'u' && !h->fortran;
     unsigned char chunk[CHUNK];
+    struct place place = first_place(h);
     for (size_t done = 0; done < count;) {
         size_t left = count - done, wanted = as_it_is ? left : left < CHUNK / size ? left : CHUNK / size;
         size_t got = fread(as_it_is ? (unsigned char *)to : chunk, size, wanted, r->file);
         if (got < wanted)
             return ferror(r->file) ? fail_errno(r) : fail(r, ATTN_EFORMAT, "is truncated: it ends inside the data");
-        for (size_t k = 0; k < got && !as_it_is; k++) {
+        for (size_t k = 0; k < got && !as_it_is; k++, next_place(&place)) {
             uint64_t bits = load(chunk + k * size, h->size, h->big);
-            char text[32];
+            char *const here = to + (size_t)place.at * target, text[32];
             if (dtype != ATTN_I32)
-                store_float(to + (done + k) * target, dtype, to_double(bits, h->size));
-            else if (!store_integer(to + (done + k) * target, bits, h, text, sizeof text))
+                store_float(here, dtype, to_double(bits, h->size));
+            else if (!store_integer(here, bits, h, text, sizeof text))
                 return fail(r, ATTN_EFORMAT, "has the value %s, which does not fit an int32", text);
         }
         done += got;

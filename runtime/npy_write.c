@@ -1,4 +1,4 @@
-/* Writing .npy files, format version 1.0, whole or not at all. */
+/* Writes .npy files, format version 1.0: the complete file or nothing. */
 #include "attnrt.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static int fail(char *message, size_t message_bytes, int error, const char *text
     return error;
 }
 
-/* The name of the type on disk; numpy has no bf16, so that is widened. */
+/* The name of the type in the file. numpy has no bf16, so bf16 is written as float32. */
 static const char *dtype_text(enum attn_dtype dtype)
 {
     switch (dtype) {
@@ -41,7 +41,7 @@ static size_t write_header(char *header, const struct attn_array *array)
         n += snprintf(text + n, sizeof text - (size_t)n, "%s%lld%s", k ? ", " : "", (long long)array->shape[k],
                       array->rank == 1 ? "," : "");
     n += snprintf(text + n, sizeof text - (size_t)n, "), }");
-    /* The data begins at a multiple of 64 bytes, after blanks and a newline. */
+    /* The header is padded with blanks and a newline, so that the data begins at a multiple of 64 bytes. */
     size_t length = ((size_t)n + 1 + 10 + 63) / 64 * 64;
     memset(header, ' ', length);
     memcpy(header, "\x93NUMPY\x01\x00", 8);
@@ -70,7 +70,7 @@ static int write_data(FILE *file, const struct attn_array *array, size_t count)
     return 1;
 }
 
-/* A new file beside `path`, with the permissions that the user's umask gives. */
+/* Creates a new file in the folder of `path`, with the permissions that the user's umask gives. */
 static int open_beside(const char *path, char *temporary, size_t size)
 {
     int fd = -1;
@@ -102,7 +102,7 @@ int attn_npy_write(const char *path, const struct attn_array *array, char *messa
     FILE *file = fdopen(fd, "wb");
     size_t length = write_header(header, array);
     int ok = file && fwrite(header, 1, length, file) == length && write_data(file, array, count), saved = errno;
-    /* A full disk may show only when the buffer is written out. */
+    /* On a full disk the error may appear only when the buffer is flushed. */
     if ((file ? fclose(file) : close(fd)) != 0 && ok) {
         ok = 0;
         saved = errno;

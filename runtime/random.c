@@ -1,6 +1,6 @@
 /* Random parameters from a seed: Philox4x32-10 (Salmon et al., SC 2011), standard normal values, orthogonal random
-   features. All but the last conversion is arithmetic of integers, in fixed point: no option, compiler, library or
-   machine can change a bit. */
+   features. Everything except the last conversion is integer arithmetic in fixed point, so no option, compiler,
+   library or machine can change a bit. */
 #include "attnrt.h"
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@ static inline struct wide multiply(uint64_t a, uint64_t b)
     return (struct wide){a1 * b1 + (middle >> 32) + (rest >> 32), rest << 32 | (uint32_t)low};
 }
 
-/* a * b / 2^shift, shift from 1 to 63; it must fit. */
+/* a * b / 2^shift, for shift from 1 to 63; the result must fit in 64 bits. */
 static inline uint64_t scaled(uint64_t a, uint64_t b, int shift)
 {
     const struct wide product = multiply(a, b);
@@ -35,7 +35,7 @@ static inline int64_t with_sign(uint64_t x, bool negative)
     return negative ? -(int64_t)x : (int64_t)x;
 }
 
-/* The whole part of the square root. */
+/* The integer part of the square root. */
 static uint64_t root(struct wide n)
 {
     uint64_t made = 0;
@@ -74,9 +74,9 @@ uint64_t attn_stream(const char *name)
     return hash;
 }
 
-/* ---- standard normal values, by Box and Muller ---- */
+/* ---- standard normal values, by the Box-Muller transform ---- */
 
-/* -log2(u / 2^64) in units of 2^-57, for u > 0: squaring brings out a binary digit at a time. */
+/* -log2(u / 2^64) in units of 2^-57, for u > 0. Each squaring gives the next binary digit. */
 static uint64_t minus_log2(uint64_t u)
 {
     uint64_t whole = 1, fraction = 0;
@@ -90,7 +90,7 @@ static uint64_t minus_log2(uint64_t u)
     return (whole << 57) - fraction;
 }
 
-/* Sine and cosine of an angle up to pi/4, all in units of 2^-62, by their series: the first term left out is below
+/* Sine and cosine of an angle up to pi/4, all in units of 2^-62, by their series. The first omitted term is below
    2^-66. */
 static void sine_cosine(uint64_t angle, uint64_t *sine, uint64_t *cosine)
 {
@@ -104,8 +104,8 @@ static void sine_cosine(uint64_t angle, uint64_t *sine, uint64_t *cosine)
     *cosine = c;
 }
 
-/* Values 2 * pair and 2 * pair + 1 of a stream, in units of 2^-56: below 2^60, as the largest that 64 bits can give
-   is 9.42. */
+/* Values 2 * pair and 2 * pair + 1 of a stream, in units of 2^-56. They are below 2^60, because 9.42 is the maximum
+   that 64 random bits can give. */
 static void normal_pair(uint64_t seed, uint64_t stream, uint64_t pair, int64_t value[2])
 {
     const uint64_t twice_log_2 = UINT64_C(0xB17217F7D1CF79AC),
@@ -116,7 +116,7 @@ static void normal_pair(uint64_t seed, uint64_t stream, uint64_t pair, int64_t v
     attn_philox(counter, key, bits);
     /* the radius sqrt(-2 log u) in units of 2^-60; u is never 0 */
     const uint64_t radius = root(multiply(minus_log2(((uint64_t)bits[1] << 32 | bits[0]) | 1), twice_log_2));
-    /* the angle as an eighth of a turn and what is left over, counted from the nearest axis */
+    /* the angle, split into its octant and the remainder, measured from the nearest axis */
     const uint64_t turn = (uint64_t)bits[3] << 32 | bits[2], octant = turn >> 61, most = UINT64_C(1) << 61,
                    rest = turn & (most - 1);
     uint64_t sine, cosine;
@@ -126,7 +126,7 @@ static void normal_pair(uint64_t seed, uint64_t stream, uint64_t pair, int64_t v
     value[1] = with_sign(multiply(radius, swap ? cosine : sine).high >> 2, octant & 4);
 }
 
-/* What a loop over values k, k + 1, … needs: each pair is made once. */
+/* The state of a loop over values k, k + 1, …, so that each pair is made only once. */
 struct normals {
     uint64_t seed, stream, next;
     int64_t value[2];
@@ -176,7 +176,7 @@ static void normal_row(struct normals *from, int64_t n, int64_t *row)
     for (int64_t k = 0; k < n; k++) row[k] = next_normal(from) / 16;
 }
 
-/* Scales v to length 1, in units of 2^-60. False when it has no length. */
+/* Scales v to length 1, in units of 2^-60. Returns false if the length is 0. */
 static bool make_unit(int64_t *v, int64_t n)
 {
     uint64_t length = norm(v, n), inverse = 0, rest = 0;
@@ -193,7 +193,7 @@ static bool make_unit(int64_t *v, int64_t n)
     return true;
 }
 
-/* Takes from v its part along a unit vector. */
+/* Subtracts from v its projection on a unit vector. */
 static void remove_part(int64_t *v, const int64_t *unit, int64_t n)
 {
     int64_t along = 0;
@@ -204,7 +204,8 @@ static void remove_part(int64_t *v, const int64_t *unit, int64_t n)
         v[k] -= with_sign(scaled(size, magnitude(unit[k]), 60), (along < 0) != (unit[k] < 0));
 }
 
-/* Gram-Schmidt, twice: what is left of row `row` beyond the rows before it, of length 1. False when nothing is. */
+/* Gram-Schmidt, done twice: makes row `row` orthogonal to the rows before it, with length 1. Returns false if the
+   row depends linearly on the rows before it. */
 static bool orthonormal_row(int64_t *block, int64_t row, int64_t columns)
 {
     int64_t *v = block + row * columns;
@@ -221,8 +222,8 @@ size_t attn_orthogonal_work(int64_t rows, int64_t columns)
     return (size_t)((rows < columns ? rows : columns) + 1) * (size_t)columns * sizeof(int64_t);
 }
 
-/* Row `row` of the features, in units of 2^-52, at the end of the block's rows: Q has a unique sign, as R's diagonal is
-   positive. */
+/* Row `row` of the features, in units of 2^-52, stored after the rows of the block. Q has a unique sign because R's
+   diagonal is positive. */
 static const int64_t *feature_row(uint64_t seed, uint64_t stream, int64_t rows, int64_t row, int64_t columns,
                                   int64_t *block)
 {
@@ -231,7 +232,7 @@ static const int64_t *feature_row(uint64_t seed, uint64_t stream, int64_t rows, 
     const uint64_t first = (uint64_t)row * (uint64_t)columns;
     struct normals from = normals_from(seed, stream, first);
     normal_row(&from, columns, q);
-    /* should a row lie among those before it, an axis that does not takes its place */
+    /* a row that depends linearly on the rows before it is replaced by the first axis that does not */
     for (int64_t axis = 0; !orthonormal_row(block, in_block, columns); axis++)
         for (int64_t k = 0; k < columns; k++) q[k] = k == axis;
     from = normals_from(seed, stream, ATTN_NORMS + first);

@@ -12,7 +12,7 @@ int64_t attn_union(struct attn_range *range, int64_t count, int64_t from, int64_
     }
     int64_t gap = 1;
     while (gap < kept / 3) gap = 3 * gap + 1;
-    for (; gap > 0; gap /= 3) /* Shell's sort: few are sorted at once, many without memory */
+    for (; gap > 0; gap /= 3) /* Shell sort: it sorts few ranges fast, and needs no memory for many */
         for (int64_t k = gap; k < kept; k++) {
             const struct attn_range r = range[k];
             int64_t at = k;

@@ -2,10 +2,10 @@
 
     import attnc
     attend = attnc.kernel("polysketch.yaml", set={"block": 128})
-    out = attend(q, k, v, seed=1)                                    # NumPy, PyTorch, JAX; gradients where they are asked for
+    out = attend(q, k, v, seed=1)                                    # NumPy, PyTorch, JAX; with gradients if needed
     out = attnc.attention(q, k, v, weight="(1 + s) * (1 + s)", mask="j <= i && i - j < 256")
 
-attnc.torch and attnc.jax are there where PyTorch and JAX are installed. Compiling needs a C compiler (clang or gcc);
+attnc.torch and attnc.jax need PyTorch and JAX. Compiling needs a C compiler (clang or gcc);
 $ATTNC_CC names one.
 """
 from __future__ import annotations

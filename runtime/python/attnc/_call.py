@@ -1,5 +1,5 @@
-# How a compiled kernel is called from Python: on NumPy arrays, tensors, and what else has __dlpack__, where they lie.
-# The package has this file as attnc._call; a module NAME.py that attnc writes has it, too, and what differs after it.
+# Calls a compiled kernel from Python on NumPy arrays, tensors and other objects with __dlpack__, without copies.
+# The package has this file as attnc._call; a module NAME.py that attnc writes begins with a copy of it.
 from __future__ import annotations
 
 import collections
@@ -8,9 +8,11 @@ import functools
 import math
 import operator
 import os
+import re
 import sys
 import threading
 import types
+import warnings
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 _OTHER_NAMES = {"f32": ("float32",), "f64": ("float64",), "f16": ("float16",),
@@ -31,9 +33,9 @@ _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt
     -10: (RuntimeError, "this machine has none of the instruction sets the kernel was made for"),
     -11: (ValueError, "ids fall from a key to the next; their order has to be ascending"),
     -12: (ValueError, "the state is of another kernel or for other sizes, cut short or damaged"),
-    -13: (ValueError, "a sequence would grow beyond the capacity of its state"),
-    -14: (ValueError, "a sequence is not as long as that, its state cannot go back so far, or another one cannot "
-          "follow it there"),
+    -13: (ValueError, "a sequence would grow beyond the capacity of its state, or beyond what the spec allows"),
+    -14: (ValueError, "there are more positions than the spec allows; or a sequence is not as long as that, its state "
+                      "cannot go back so far, or another one cannot follow it there"),
     -15: (ValueError, "states of this kernel cannot be joined"),
 }
 
@@ -41,52 +43,69 @@ _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt
 # ---- attnrt.h
 
 
+_HEADER = """"""  # attnc writes the types of attnrt.h here in the module of a kernel; the package has the file
+
+
+def _declarations() -> dict[str, str]:
+    """The members of each struct of attnrt.h, as C."""
+    text = _HEADER
+    if not text:
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "attnrt.h"), encoding="utf-8") as header:
+            text = re.sub(r"/\*.*?\*/", "", header.read(), flags=re.DOTALL)
+    return dict(re.findall(r"^struct (\w+) \{(.*?)^\};", text, re.DOTALL | re.MULTILINE))
+
+
+_MEMBERS = _declarations()
+_NUMBERS = {"int": ctypes.c_int, "int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64, "size_t": ctypes.c_size_t}
+
+
+def _type(text: str, **structs: Any) -> Any:
+    """The type of "int64_t", "const char *name", "struct attn_strides": pointers but for strings are addresses."""
+    word = re.sub(r"\bconst\b", "", text).split()
+    if "*" in text:
+        return ctypes.c_char_p if word[0] == "char" else ctypes.c_void_p
+    return ctypes.c_int if word[0] == "enum" else structs[word[1]] if word[0] == "struct" else _NUMBERS[word[0]]
+
+
+def _fields(struct: str, functions: bool = False, **structs: Any) -> list[tuple[str, Any]]:
+    """The members of a struct for ctypes; a pointer to a function is an address unless `functions` may be called."""
+    fields: list[tuple[str, Any]] = []
+    kind: Any
+    for member in filter(None, map(str.strip, _MEMBERS[struct].split(";"))):
+        function = re.fullmatch(r"(\w+) \(\*(\w+)\)\((.*)\)", member, re.DOTALL)
+        if function:
+            result, name, arguments = function.groups()
+            kind = ctypes.c_void_p if not functions else ctypes.CFUNCTYPE(
+                _NUMBERS[result], *(_type(one) for one in arguments.split(",") if one != "void"))
+            fields.append((name, kind))
+            continue
+        kind_text, names = re.fullmatch(  # type: ignore[union-attr]
+            r"((?:const )?(?:struct |enum )?\w+) (.*)", member, re.DOTALL).groups()
+        for one in names.split(","):
+            name, count = re.fullmatch(r"\s*\**(\w+)(?:\[(\d+)\])?", one).groups()  # type: ignore[union-attr]
+            kind = _type(kind_text + (" *" if "*" in one else ""), **structs)
+            fields.append((name, kind * int(count) if count else kind))
+    return fields
+
+
 class _Strides(ctypes.Structure):
-    _fields_ = [("batch", ctypes.c_int64), ("head", ctypes.c_int64), ("row", ctypes.c_int64)]
+    _fields_ = _fields("attn_strides")
 
 
 class _Problem(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_int64) for name in ("batch", "heads", "kv_heads", "n_q", "n_k")] + [
-        ("q", _Strides), ("k", _Strides), ("v", _Strides), ("out", _Strides),
-        ("threads", ctypes.c_int), ("workspace_bytes", ctypes.c_size_t), ("saved", ctypes.c_void_p),
-        ("saved_bytes", ctypes.c_size_t), ("dout", _Strides), ("dq", _Strides), ("dk", _Strides), ("dv", _Strides),
-        ("capacity", ctypes.c_int64), ("lengths", ctypes.c_void_p), ("state_bytes", ctypes.c_size_t),
-        ("start", ctypes.c_int64), ("team", ctypes.c_void_p)]
+    _fields_ = _fields("attn_problem", attn_strides=_Strides)
 
 
 class _Team(ctypes.Structure):
-    _fields_ = [("run", ctypes.c_void_p), ("barrier", ctypes.c_void_p)]
+    _fields_ = _fields("attn_team")
 
 
 class _Param(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int), ("rank", ctypes.c_int),
-                ("shape", ctypes.c_int64 * 4), ("offset", ctypes.c_size_t), ("random", ctypes.c_int)]
+    _fields_ = _fields("attn_param")
 
 
 class _Kernel(ctypes.Structure):
-    _fields_ = [
-        ("name", ctypes.c_char_p), ("version", ctypes.c_char_p), ("dtype", ctypes.c_int),
-        ("head_dim", ctypes.c_int64), ("value_dim", ctypes.c_int64),
-        ("params", ctypes.c_int), ("param", ctypes.POINTER(_Param)), ("params_bytes", ctypes.c_size_t),
-        ("params_size", ctypes.CFUNCTYPE(ctypes.c_size_t)),
-        ("params_init", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p)),
-        ("workspace", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(_Problem))),
-        ("forward", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), *[ctypes.c_void_p] * 6)),
-        ("saved", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(_Problem))),
-        ("backward_workspace", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(_Problem))),
-        ("backward", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), *[ctypes.c_void_p] * 11)),
-        ("state", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(_Problem))),
-        ("state_init", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), ctypes.c_void_p)),
-        ("extend_workspace", ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.POINTER(_Problem))),
-        ("extend", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), *[ctypes.c_void_p] * 7)),
-        ("state_length", ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(_Problem), ctypes.c_void_p, ctypes.c_int64)),
-        ("state_min_length", ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(_Problem), ctypes.c_void_p,
-                                              ctypes.c_int64)),
-        ("state_truncate", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), ctypes.c_void_p, ctypes.c_int64,
-                                            ctypes.c_int64)),
-        ("state_copy", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), ctypes.c_void_p, ctypes.c_int64,
-                                        ctypes.c_void_p, ctypes.c_int64)),
-        ("state_fold", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Problem), ctypes.c_void_p, ctypes.c_void_p))]
+    _fields_ = _fields("attn_kernel", functions=True)
 
 
 # ---- arrays of others, where they are
@@ -115,6 +134,12 @@ def _is(value: Any, module: str, kind: str) -> bool:
     """Whether a value is of a class of a library that may not be there."""
     made = getattr(sys.modules.get(module), kind, None)  # there is none while another thread imports the module
     return made is not None and isinstance(value, made)
+
+
+def _has_tangent(tensor: Any) -> bool:
+    """Whether PyTorch differentiates forwards by it."""
+    forward = sys.modules["torch"].autograd.forward_ad
+    return forward._current_level >= 0 and tensor.is_floating_point() and forward.unpack_dual(tensor).tangent is not None
 
 
 class _Array:
@@ -177,11 +202,13 @@ class _Array:
         return [stride // size for stride in strides]
 
     def _from_torch(self, name: str, value: Any, kernel: str) -> list[int]:
-        """The same as by DLPack, in less time."""
+        """As by DLPack, but in less time."""
         if value.device.type != "cpu":
             raise ValueError(f"{name} is on another device ({value.device}); {kernel} runs on the CPU")
         if value.requires_grad:
             raise ValueError(f"{name} requires gradients, which would be lost; pass {name}.detach()")
+        if _has_tangent(value):
+            raise ValueError(f"{name} has a tangent, which would be lost; pass {name}.detach()")
         if value.layout is not sys.modules["torch"].strided:
             raise ValueError(f"{name} is {value.layout}; {kernel} takes strided tensors")
         self.dtype, self.keep = str(value.dtype).removeprefix("torch."), value
@@ -222,8 +249,7 @@ class _Array:
 
 def _expect(kernel: str, name: str, array: _Array, dtype: str, shape: Sequence[int | str],
             sizes: dict[str, int]) -> None:
-    """Checks dtype and shape, in which words stand for sizes that are met for the first time
-    or have to be as they were."""
+    """Checks dtype and shape. A word in the shape is a size: its first use sets it, later ones must equal it."""
     if array.dtype not in _OTHER_NAMES[dtype]:
         raise TypeError(f"{name} is {array.dtype}; {kernel} takes {' or '.join(_OTHER_NAMES[dtype])}")
     fits = len(array.shape) == len(shape)
@@ -237,7 +263,9 @@ def _expect(kernel: str, name: str, array: _Array, dtype: str, shape: Sequence[i
 
 
 def _strides(name: str, array: _Array, written: bool = False) -> _Strides:
-    """Strides of [batch, heads, rows, columns] as the kernel takes them."""
+    """Strides of [batch, heads, rows, columns] as the kernel reads them.
+
+    ValueError: it cannot read the array in place."""
     columns, rows = array.shape[3], array.shape[2]
     if 0 in array.shape:
         return _Strides(0, 0, columns)
@@ -259,6 +287,15 @@ def _check_contiguous(name: str, array: _Array) -> None:
         if extent > 1 and has != stride and 0 not in array.shape:
             raise ValueError(f"{name} has to be contiguous, but has strides {list(array.strides)}")
         stride *= extent
+
+
+def _compact(value: Any) -> Any:
+    """A copy whose elements follow each other. Raises ImportError where it takes a NumPy that is not there."""
+    if _is(value, "torch", "Tensor"):
+        return value.contiguous()
+    import numpy
+
+    return numpy.ascontiguousarray(value if hasattr(value, "__array_interface__") else numpy.from_dlpack(value))
 
 
 def _extent(array: _Array) -> tuple[int, int, int, list[int]]:
@@ -302,14 +339,14 @@ def _empty(like: Any, array: _Array, shape: Sequence[int]) -> Any:
     dtype = getattr(like, "dtype", array.dtype) if hasattr(like, "__array_interface__") else array.dtype
     if str(dtype) == "bfloat16":
         try:
-            from ml_dtypes import bfloat16 as dtype  # NumPy has none of its own; JAX brings this one
+            from ml_dtypes import bfloat16 as dtype  # NumPy has none; JAX installs this one
         except ImportError:
             raise TypeError("NumPy has no bfloat16 to make the result with; install ml_dtypes, or pass out=") from None
     return numpy.empty(shape, dtype)
 
 
 def _result(q: Any, made: Any) -> Any:
-    """What _empty made, as an array of q's library."""
+    """The array that _empty made, as an array of q's library."""
     if _is(q, "torch", "Tensor") or hasattr(q, "__array_interface__") or not hasattr(q, "__array_namespace__"):
         return made
     namespace = q.__array_namespace__()
@@ -393,7 +430,15 @@ def _room() -> _Room:
 
 
 _Written = collections.namedtuple("_Written", "array given like made")
-Parameter = collections.namedtuple("Parameter", "name dtype shape from_seed")
+
+
+class Parameter(collections.namedtuple("Parameter", "name dtype shape from_seed")):
+    """A parameter as struct attn_param describes it."""
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether it has numbers for each key of each sequence: a state is given those of new tokens."""
+        return bool(self.dtype != "i32" and self.shape[:1] == ("B",) and "n_k" in self.shape)
 
 
 def _word(name: str) -> str:
@@ -415,6 +460,7 @@ class Binding:
         self.Gradients: Any = collections.namedtuple(  # type: ignore[misc]
             "Gradients", ["dq", "dk", "dv"] + ["d" + _word(p.name) for p in self.learned])
         self.library: Any = None
+        self.copied: set[str] = set()  # arrays whose copies were warned of
         self._lock = threading.Lock()
         self._seeded: dict[int, tuple[Any, Any]] = {}  # what the last few seeds made: the parameters, and their memory
 
@@ -425,14 +471,15 @@ class Binding:
             kernel = _Kernel.in_dll(library, self.name + "_kernel")
         except ValueError:
             raise OSError(f"{path} has no kernel {self.name}") from None
-        offsets = {kernel.param[k].name.decode(): kernel.param[k].offset for k in range(kernel.params)}
+        params = ctypes.cast(kernel.param, ctypes.POINTER(_Param))
+        offsets = {params[k].name.decode(): params[k].offset for k in range(kernel.params)}
         found = kernel.version.decode(), _DTYPES[kernel.dtype], kernel.head_dim, kernel.value_dim, sorted(offsets)
         if found != (self.version, self.dtype, self.head_dim, self.value_dim, sorted(p.name for p in self.parameters)):
             raise OSError(f"{path} was compiled from other C than was expected{self.remedy}")
         with self._lock:
             self._seeded.clear()
             self.kernel, self.offsets = kernel, offsets
-            # an attribute of a structure is made anew each time
+            # an attribute of a structure is made at each access
             self.forward_function, self.workspace_function = kernel.forward, kernel.workspace
             # LLVM's OpenMP has both names
             self.gnu = hasattr(library, "GOMP_parallel") and not hasattr(library, "__kmpc_fork_call")
@@ -573,15 +620,34 @@ class _Call:
         self.binding, self.seed, self.problem = binding, seed, _Problem(threads=threads, team=_teams.of_torch())
         self.sizes: dict[str, int] = {}
         self.params: int | None = None
+        self.tokens = "n_k"  # the size of a call that says how many rows of keys it brings
         self.read: list[_Array] = []
         self.written: list[Any] = []
         self.keep: list[Any] = []
+        self.copies = False
+
+    def _copy(self, name: str, value: Any, why: ValueError) -> _Array:
+        """A copy of an array that the kernel cannot read in place. The first copy of each name gives a warning."""
+        try:
+            made = _Array(name, _compact(value), kernel=self.binding.name)
+        except (ImportError, RuntimeError, BufferError):
+            raise why from None
+        self.copies = True
+        if name not in self.binding.copied:
+            self.binding.copied.add(name)
+            warnings.warn(f"{why}; {self.binding.name} copies it at every call", RuntimeWarning, stacklevel=2)
+        return made
 
     def reads(self, name: str, value: Any, shape: Sequence[int | str]) -> _Array:
         """An array of [batch, heads, rows, columns] that is read."""
         array = _Array(name, value, kernel=self.binding.name)
         _expect(self.binding.name, name, array, self.binding.dtype, shape, self.sizes)
-        setattr(self.problem, name, _strides(name, array))
+        try:
+            strides = _strides(name, array)
+        except ValueError as why:
+            array = self._copy(name, value, why)
+            strides = _strides(name, array)
+        setattr(self.problem, name, strides)
         self.read.append(array)
         return array
 
@@ -616,14 +682,18 @@ class _Call:
             self.keep.append(made)
         for p in binding.parameters:
             word, value = _word(p.name), given[p.name]
+            shape = [self.tokens if extent == "n_k" and p.has_rows else extent for extent in p.shape]
             if value is None:
                 if not p.from_seed:
                     raise ValueError(f"{binding.name} needs the parameter {word}, "
-                                     f"{_OTHER_NAMES[p.dtype][0]} [{', '.join(map(str, p.shape))}]")
+                                     f"{_OTHER_NAMES[p.dtype][0]} [{', '.join(map(str, shape))}]")
                 continue
             array = _Array(word, value, kernel=binding.name)
-            _expect(binding.name, word, array, p.dtype, p.shape, self.sizes)
-            _check_contiguous(word, array)
+            _expect(binding.name, word, array, p.dtype, shape, self.sizes)
+            try:
+                _check_contiguous(word, array)
+            except ValueError as why:
+                array = self._copy(word, value, why)
             ctypes.c_void_p.from_buffer(params, binding.offsets[p.name]).value = array.address
             self.read.append(array)
 
@@ -663,8 +733,8 @@ class _Call:
 
 
 def _key_of_arrays(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, threads: int) -> tuple[Any, ...] | None:
-    """What of a call of forward() is the same for all of NumPy's arrays that differ in their addresses alone; None: these
-    are something else."""
+    """The key of the calls of forward() with NumPy arrays that differ only in their addresses. None: these are no NumPy
+    arrays."""
     kind = type(q)
     if kind.__module__ != "numpy" or kind.__name__ != "ndarray" or type(k) is not kind or type(v) is not kind:
         return None
@@ -673,9 +743,13 @@ def _key_of_arrays(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, t
 
 
 def key_of_tensors(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, threads: int) -> tuple[Any, ...] | None:
-    """The same of PyTorch's tensors; None: they are subclasses, or shape, strides and dtype do not tell all of them."""
+    """The key for PyTorch tensors.
+
+    None: they are subclasses, or their shape, strides and dtype do not describe them."""
     torch = sys.modules["torch"]
     kind, strided = torch.Tensor, torch.strided
+    if torch.autograd.forward_ad._current_level >= 0:
+        return None
     for a in (q, k, v):
         if type(a) is not kind or a.requires_grad or not a.is_cpu or a.layout is not strided or a.is_neg():
             return None
@@ -684,7 +758,7 @@ def key_of_tensors(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, t
 
 
 def key_of(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, threads: int) -> tuple[Any, ...] | None:
-    """The same of whichever of the two they are."""
+    """The key for NumPy arrays or PyTorch tensors."""
     key = key_of_tensors if _is(q, "torch", "Tensor") else _key_of_arrays
     return key(binding, q, k, v, seed, threads)
 
@@ -739,7 +813,7 @@ class Calls:
 
     def keep(self, key: tuple[Any, ...], call: _Call, function: Callable[..., int], target: _Array, q: Any,
              state: Sequence[int] = ()) -> None:
-        if 0 in target.shape:
+        if 0 in target.shape or call.copies:
             return
         while len(self._calls) > 63:
             del self._calls[next(iter(self._calls))]
@@ -769,7 +843,9 @@ def _address_in(numpy: Any) -> Callable[[Any], int]:
 
 
 class Saved:
-    """What forward() leaves to backward(), a few numbers for each row. It serves one call after the other."""
+    """The values that forward() saves for backward(), a few numbers for each row.
+
+    Calls can use it one after the other."""
 
     def __init__(self) -> None:
         self._memory: Any = None
@@ -786,7 +862,7 @@ class Saved:
         call.problem.saved, call.problem.saved_bytes = _aligned(self._memory), bytes_
 
     def _give(self, call: _Call) -> None:
-        """The same for backward, of arrays that are as large."""
+        """Gives the saved values to a call of backward, whose arrays must have the same sizes."""
         if self._sizes is None:
             raise ValueError("saved is empty; pass it to forward() first")
         for word, size in call.sizes.items():

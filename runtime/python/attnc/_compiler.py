@@ -1,4 +1,4 @@
-"""The compiler: where it is, what it is given, and what it says."""
+"""Calls the compiler attnc: its path, its input, its output."""
 from __future__ import annotations
 
 import dataclasses
@@ -14,31 +14,32 @@ from typing import Any, Mapping, Sequence, Union
 
 Spec = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
-SAYS_SO_AFTER = 1.0  # seconds of compiling
+SAYS_SO_AFTER = 1.0  # seconds of compiling after which it says so
+ENDS_WITHIN = 5.0  # seconds after it is asked to end
 
 
 class SpecError(ValueError):
-    """A spec that is wrong; the message is the compiler's, with file, line and column."""
+    """The spec is wrong; the message is the compiler's, with file, line and column."""
 
 
 class CompilerError(RuntimeError):
-    """The machine failed the compiler: no C compiler, a full disk, a cache that others can write to."""
+    """The compiler failed because of the machine: no C compiler, a full disk, a cache that others can write to."""
 
 
 @functools.lru_cache(maxsize=None)
 def program() -> str:
-    """The path of attnc: that in $ATTNC, else the one of this package."""
+    """The path of attnc: $ATTNC, or the one in this package."""
     named = os.environ.get("ATTNC")
     if named:
         return named
     with importlib.resources.as_file(importlib.resources.files(__package__) / "_bin" / "attnc") as path:
         if not path.exists():
-            raise CompilerError(f"{path} is not there; install attnc anew, or name its program in $ATTNC")
+            raise CompilerError(f"{path} does not exist; reinstall attnc, or set $ATTNC to its path")
         return str(path)
 
 
 def main() -> None:
-    """The command line, as the script that is installed."""
+    """The command line, as an installed script."""
     os.execv(program(), [program(), *sys.argv[1:]])
 
 
@@ -50,12 +51,12 @@ def _scalar(value: Any) -> Any:
 
 
 def _flow(value: Any) -> str:
-    """A value as YAML on one line."""
+    """The value as YAML on one line."""
     return json.dumps(value, default=_scalar, ensure_ascii=False, allow_nan=False)
 
 
 def settings_of(set_: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """key=value, as --set takes it."""
+    """The settings as key=value, as --set takes them."""
     made = []
     for key, value in (set_ or {}).items():
         if not isinstance(key, str):
@@ -66,12 +67,13 @@ def settings_of(set_: Mapping[str, Any] | None) -> tuple[str, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A spec as the compiler gets it: a name of its own, or a text with the name of its file."""
+    """A spec as input of the compiler: the name of a spec or file, or a text with the name of its file."""
 
-    operand: str  # what the user named; of a dictionary, the file that it would be
+    operand: str  # the name that the user gave; for a dictionary, the name of its file
     text: str | None  # None: a spec that comes with attnc
     settings: tuple[str, ...] = ()
-    folder: str | None = dataclasses.field(default=None, compare=False)  # of a file that is still there
+    folder: str | None = dataclasses.field(default=None, compare=False)  # of a file that still exists
+    options: tuple[str, ...] = ()  # for the command line
 
     @staticmethod
     def of(spec: Spec, set_: Mapping[str, Any] | None = None) -> Source:
@@ -87,7 +89,7 @@ class Source:
             raise TypeError(f"the spec is a {type(spec).__name__}; expected a file, the name of a spec that comes with "
                             "attnc, or a dictionary")
         path = os.fspath(spec)
-        # as the command line has it: a name without a dot and a slash that is no file
+        # as on the command line: a name without a dot and a slash that is not a file
         if isinstance(spec, str) and not re.search("[./]", path) and not os.path.isfile(path):
             return Source(path, None, settings)
         try:
@@ -101,10 +103,10 @@ class Source:
         return dataclasses.replace(self, settings=self.settings + more)
 
     def run(self, *words: str) -> str:
-        """Runs attnc on it and returns what it prints.
+        """Runs attnc on the spec and returns its output.
 
-        Raises SpecError where the spec is wrong, CompilerError where the machine failed."""
-        sets = [word for setting in self.settings for word in ("--set", setting)]
+        Raises SpecError if the spec is wrong, CompilerError if the machine failed."""
+        sets = [*self.options, *(word for setting in self.settings for word in ("--set", setting))]
         if self.text is None:
             return _run([*words, *sets, "--", self.operand])
         if self.folder is not None:
@@ -127,13 +129,14 @@ class Source:
         return self.text if self.text is not None else _run(["show", self.operand])
 
     def description(self) -> dict[str, Any]:
-        """What NAME.json says, and `library`, the path of the compiled kernel: found in the cache or compiled."""
+        """The contents of NAME.json, and `library`, the path of the compiled kernel in the cache. Compiles if it is
+        not there."""
         made: dict[str, Any] = json.loads(self.run("build", "--json"))
         return made
 
 
 def _run(words: Sequence[str], hidden: str = "") -> str:
-    """What attnc prints. `hidden` is a folder that its messages shall not name."""
+    """Runs attnc and returns its output. The folder `hidden` is removed from messages."""
     with subprocess.Popen([program(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace") as process:
         try:
@@ -145,7 +148,11 @@ def _run(words: Sequence[str], hidden: str = "") -> str:
                     print(f"attnc: compiling {name} … (first time)", file=sys.stderr, flush=True)
                 out, said = process.communicate()
         except BaseException:
-            process.kill()
+            process.terminate()  # attnc then ends the C compiler and removes its files
+            try:
+                process.wait(ENDS_WITHIN)
+            except BaseException:
+                process.kill()
             raise
     if hidden:
         said = said.replace(hidden, "")

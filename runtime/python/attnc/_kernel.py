@@ -14,6 +14,7 @@ import threading
 import zlib
 from typing import Any, Iterable, Mapping, Sequence
 
+from ._array import AnyArray, Array
 from ._call import Binding, Saved, _is
 from ._compiler import Source, Spec
 from ._state import State, loaded
@@ -24,13 +25,13 @@ _FLOATS = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """An array that a kernel takes beside q, k and v.
+    """An array that a kernel takes in addition to q, k and v.
 
     name: as in the spec language, "features.wq"; keyword: as an argument, "features_wq"
     dtype: "f32", "f64" or "i32"
-    shape: numbers, and words for what a call says: "B" batch, "H" heads of q, "G" heads of k and v, "n_q", "n_k"
-    from_seed: how a seed makes it ("normal", "orthogonal"), or None
-    initial: what it begins as where it is learned, or None: "normal" (divided by the square root of the first extent),
+    shape: numbers, and names of sizes of a call: "B" batch, "H" heads of q, "G" heads of k and v, "n_q", "n_k"
+    from_seed: how it is generated from a seed ("normal", "orthogonal"), or None
+    initial: the initial value if it is learned, or None: "normal" (divided by the square root of the first extent),
         "zeros", "ones", "identity", "exponential" (1 / k!)
     """
 
@@ -72,10 +73,10 @@ class Kernel:
             self._differentiable.append((self._binding, info))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a kernel does not change: {name} cannot be set")
+        raise AttributeError(f"kernels are immutable: {name} cannot be set")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a kernel does not change: {name} cannot be deleted")
+        raise AttributeError(f"kernels are immutable: {name} cannot be deleted")
 
     def __reduce__(self) -> Any:
         return _of_source, (self._source,)
@@ -93,7 +94,7 @@ class Kernel:
         return binding
 
     def _with_gradients(self) -> Binding:
-        """The same with its gradients, compiled when they are first asked for."""
+        """The kernel with gradients, compiled at the first request."""
         if not self._differentiable:
             with self._lock:
                 if not self._differentiable:
@@ -102,7 +103,7 @@ class Kernel:
         return self._differentiable[0][0]
 
     def _with_state(self) -> Binding:
-        """The same with a state, compiled when one is first asked for."""
+        """The kernel with a state, compiled at the first request."""
         with self._lock:
             if not self._decoding:
                 has = bool(self._binding.kernel.state)
@@ -111,7 +112,7 @@ class Kernel:
         return self._decoding[0]
 
     def _gradient_info(self) -> dict[str, Any]:
-        """What the description says of the gradients."""
+        """The gradients' part of the kernel's description."""
         self._with_gradients()
         gradients: dict[str, Any] = self._differentiable[0][1]["gradients"]
         return gradients
@@ -121,19 +122,19 @@ class Kernel:
         return str(self._differentiable[0][1]["library"])
 
     def _as(self, dtype: str) -> Kernel:
-        """The same of another dtype."""
+        """This kernel compiled for another dtype."""
         return self if dtype == self.dtype else _of_source(self._source.with_settings("dtype=" + dtype))
 
-    # ---- what it is
+    # ---- properties
 
     @property
     def name(self) -> str:
-        """Its name, the spec's or its file's."""
+        """The name: the spec's, or its file's."""
         return str(self._info["name"])
 
     @property
     def dtype(self) -> str:
-        """Of q, k, v and out: "f32", "bf16", "f16" or "f64"."""
+        """The dtype of q, k, v and out: "f32", "bf16", "f16" or "f64"."""
         return str(self._info["dtype"])
 
     @property
@@ -148,22 +149,22 @@ class Kernel:
 
     @property
     def description(self) -> str:
-        """What the spec says of itself."""
+        """The description in the spec."""
         return str(self._info["description"])
 
     @property
     def seed(self) -> int | None:
-        """The spec's own seed of its random parameters."""
+        """The seed of random parameters in the spec."""
         return self._own_seed
 
     @property
     def spec(self) -> str:
-        """The spec, as YAML; what `set` of attnc.kernel() overrides is in `settings`."""
+        """The spec, as YAML, without the changes by `set` of attnc.kernel(), which are in `settings`."""
         return self._source.show()
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """What `set` of attnc.kernel() overrides, as "key=value"."""
+        """The changes by `set` of attnc.kernel(), as "key=value"."""
         return self._source.settings
 
     @property
@@ -172,7 +173,7 @@ class Kernel:
         return str(self._info["library"])
 
     def explain(self, *options: str) -> str:
-        """The form that is taken and why; FLOPs, bytes, workspace; what the kernel's loops are.
+        """The chosen form and the reason; FLOPs, bytes, workspace; the kernel's loops.
 
         options: of `attnc explain`, as in explain("--lengths", "1k..64k")"""
         return self._source.run("explain", *options)
@@ -187,7 +188,7 @@ class Kernel:
                 f"{table if shapes else ''}{self._picture()}<pre>{html.escape(self.explain())}</pre>")
 
     def _picture(self) -> str:
-        """The graph as SVG where Graphviz is installed, else as text."""
+        """The graph as SVG if Graphviz is installed, else as text."""
         dot = shutil.which("dot")
         if dot:
             drawn = subprocess.run([dot, "-Tsvg"], input=self._source.run("--emit", "dot", "--stdout"), text=True,
@@ -198,13 +199,13 @@ class Kernel:
 
     def init(self, seed: int = 0, *, batch: int | None = None, heads: int | None = None, kv_heads: int | None = None,
              n_q: int | None = None, n_k: int | None = None) -> dict[str, Any]:
-        """Initial values of its parameters: NumPy arrays by keyword, to be passed to a call.
+        """Initial values of the parameters: NumPy arrays by keyword, to be passed to a call.
 
         seed: of the random ones, which are those of `attnc run --seed`, and of the learned ones
-        batch, heads, kv_heads, n_q, n_k: sizes, where a parameter's shape has them; kv_heads is heads unless given
+        batch, heads, kv_heads, n_q, n_k: sizes that the shapes of parameters depend on; kv_heads defaults to heads
 
         Integer parameters (the document of each key) are data, and left out.
-        Raises TypeError where a size is needed that is not given."""
+        Raises TypeError if a size is missing."""
         import numpy
 
         sizes = {"B": batch, "H": heads, "G": heads if kv_heads is None else kv_heads, "n_q": n_q, "n_k": n_k}
@@ -237,13 +238,13 @@ class Kernel:
         count = math.prod(shape)
         kind = ctypes.c_float if dtype.itemsize == 4 else ctypes.c_double
         made = numpy.array((kind * count).from_address(address or 0), dtype).reshape(shape)
-        del memory  # which was there until now
+        del memory  # keeps the memory alive until here
         return made
 
-    # ---- what it does
+    # ---- calls
 
     def _given(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The parameters of a call by their names."""
+        """The parameters of a call by name."""
         if not parameters:
             return self._none
         given = dict(self._none)
@@ -259,50 +260,55 @@ class Kernel:
         if seed is None:
             return self._own_seed
         if not any(p.from_seed for p in self.parameters):
-            raise TypeError(f"{self.name} has no parameter that a seed makes")
+            raise TypeError(f"{self.name} has no random parameters, so it takes no seed")
         return seed
 
-    def __call__(self, q: Any, k: Any, v: Any, *, seed: int | None = None, out: Any = None, saved: Saved | None = None,
-                 threads: int | None = None, **parameters: Any) -> Any:
+    def __call__(self, q: AnyArray, k: Array, v: Array, *, seed: int | None = None, out: Array | None = None,
+                 saved: Saved | None = None, threads: int | None = None, **parameters: Array) -> AnyArray:
         """Attention of q over k and v.
 
-        q: [B, H, n_q, D]; k: [B, G, n_k, D]; v: [B, G, n_k, E]; H a multiple of G, and query head h reads head
-            h // (H // G) of k and v. NumPy arrays, PyTorch tensors or JAX arrays of `dtype`, contiguous along their
-            last axis; nothing is copied.
-        out: [B, H, n_q, E], where the result is written (NumPy, or a tensor without gradients); else it is made
-        seed: of the random parameters that are not given; the same on every machine
-        saved: a Saved() in which it leaves what backward() needs (NumPy)
-        threads: default: all; of tensors, torch.get_num_threads(). The result does not depend on it.
+        q: [B, H, n_q, D]; k: [B, G, n_k, D]; v: [B, G, n_k, E]; H is a multiple of G, and query head h reads head h //
+            (H // G) of k and v. NumPy arrays, PyTorch tensors or JAX arrays of `dtype`. Arrays that are contiguous
+            along their last axis are not copied; for others there is a warning, once.
+        out: [B, H, n_q, E], overwritten if given (NumPy, or a tensor without gradients), else allocated
+        seed: generates the random parameters that are not given, the same on every machine
+        saved: a Saved() that stores the values that backward() needs (NumPy)
+        threads: default: all; for tensors, torch.get_num_threads(). The result does not depend on it.
         parameters: by keyword; `parameters` has their shapes
 
-        Returns an array like q, [B, H, n_q, E]. Positions count so that the last query meets the last key; a query that
-        sees no key gives 0. Gradients flow through it where PyTorch or JAX asks for them.
+        Returns an array like q, [B, H, n_q, E]. The last query has the position of the last key; the output of a query
+        that sees no key is 0. Gradients flow through it if PyTorch or JAX asks for them.
 
         Raises TypeError for a wrong kind or dtype of an array or an unknown parameter, ValueError for a wrong shape,
-        device or stride, RuntimeError where the machine cannot run it."""
+        device or stride, RuntimeError if the machine cannot run the kernel."""
+        arrays: tuple[Any, Any, Any] = q, k, v
+        made: AnyArray
         if _is(q, "torch", "Tensor"):
             from . import torch as bridge
 
-            return bridge.call(self, q, k, v, self._seed(seed), out, threads, self._given(parameters))
-        if _is(q, "jax", "Array"):
+            made = bridge.call(self, *arrays, self._seed(seed), out, threads, self._given(parameters))  # type: ignore
+        elif _is(q, "jax", "Array"):
             from . import jax as bridge_jax
 
-            return bridge_jax.call(self, q, k, v, self._seed(seed), out, threads, self._given(parameters))
-        binding = self._binding if saved is None else self._with_gradients()
-        return binding.forward(q, k, v, self._given(parameters), self._seed(seed), out, threads or 0, saved)
+            made = bridge_jax.call(self, *arrays, self._seed(seed), out, threads, self._given(parameters))
+        else:
+            binding = self._binding if saved is None else self._with_gradients()
+            made = binding.forward(*arrays, self._given(parameters), self._seed(seed), out, threads or 0, saved)
+        return made
 
-    def backward(self, q: Any, k: Any, v: Any, out: Any, dout: Any, *, seed: int | None = None,
+    def backward(self, q: Array, k: Array, v: Array, out: Array, dout: Array, *, seed: int | None = None,
                  saved: Saved | None = None, wanted: Sequence[str] | str | None = None, threads: int | None = None,
-                 **parameters: Any) -> Any:
-        """Gradients of a call with NumPy arrays. PyTorch and JAX call this by themselves.
+                 **parameters: Array) -> Any:
+        """Gradients of a call with NumPy arrays. PyTorch and JAX call this automatically.
 
-        q, k, v, seed, parameters: as for the call; out: [B, H, n_q, E], what it returned; dout: the gradient by it
-        saved: the Saved() that the call was given; without it that is computed again, to the same bits
+        q, k, v, seed, parameters: as for the call
+        out: [B, H, n_q, E], the result of the call; dout: the gradient with respect to it
+        saved: the Saved() of the call; without it the values are computed again, with the same bits
         wanted: names of the gradients to compute, as in ("dq", "dv"); None: all
-        dq, dk, dv, and d and the name of a learned parameter: where they are written, else they are made
+        dq, dk, dv, and "d" with the name of a learned parameter: overwritten if given, else allocated
 
-        Returns a named tuple of dq, dk, dv and those by the learned parameters, None where they are not wanted. With
-        H > G dk and dv are sums over the query heads that read them."""
+        Returns a named tuple of dq, dk, dv and the gradients with respect to learned parameters; None for those that
+        are not wanted. If H > G, dk and dv are sums over the query heads that read a head of k and v."""
         binding = self._with_gradients()
         fields = binding.Gradients._fields
         gradients = {name: parameters.pop(name) for name in fields if name in parameters}
@@ -310,16 +316,16 @@ class Kernel:
                                 threads or 0)
 
     def state(self, batch: int = 1, *, capacity: int = 4096, start: int = 0, seed: int | None = None,
-              threads: int | None = None, **parameters: Any) -> State:
-        """A state of empty sequences, which grow by its extend(q, k, v): a prompt at once, then token by token.
+              threads: int | None = None, **parameters: Array) -> State:
+        """A state of empty sequences, to which its extend(q, k, v) appends: a prompt at once, or token by token.
 
-        batch: how many sequences
-        capacity: the tokens that one may grow to, where the kernel has to keep all of them (`explain` says what a state
-            takes); also the length of a row of integer parameters
-        start: the position of the first token, where the state is to be joined to that of the tokens before it (fold())
-        seed, threads, parameters: as for a call, of all calls of extend()
+        batch: the number of sequences
+        capacity: the maximum number of tokens of a sequence, if the kernel keeps all of them (`explain` prints the size
+            of a state); also the length of a row of integer parameters
+        start: the position of the first token, if the state will be appended to another one by fold()
+        seed, threads, parameters: as for a call, for all calls of extend()
 
-        Raises SpecError where the mask lets a query see what comes after it."""
+        Raises SpecError if the mask lets a query see later tokens."""
         for word, value in ("batch", batch), ("capacity", capacity), ("start", start):
             if value < 0:
                 raise ValueError(f"{word} is {value}; expected 0 or more")
@@ -327,15 +333,15 @@ class Kernel:
                      self._given(parameters))
 
     def load_state(self, data: bytes, *, capacity: int = 4096, seed: int | None = None,
-                   threads: int | None = None, **parameters: Any) -> State:
-        """A state from what its tobytes() gave, here or on another machine of the same byte order.
+                   threads: int | None = None, **parameters: Array) -> State:
+        """A state from the bytes of tobytes(), of this machine or another one of the same byte order.
 
-        Raises ValueError where it is another kernel's, cut short or damaged."""
+        Raises ValueError if the bytes are of another kernel, truncated or damaged."""
         return loaded(self, self._with_state(), data, capacity, self._seed(seed), threads, self._given(parameters))
 
 
 def _initial(p: Parameter, seed: int, shape: Sequence[int], dtype: Any) -> Any:
-    """What a learned parameter begins as."""
+    """The initial value of a learned parameter."""
     import numpy
 
     if p.initial == "zeros":
@@ -350,7 +356,7 @@ def _initial(p: Parameter, seed: int, shape: Sequence[int], dtype: Any) -> Any:
     return (draws.standard_normal(shape) / math.sqrt(shape[0])).astype(dtype)
 
 
-# ---- kernels by their specs
+# ---- kernels from specs
 
 
 _kernels: dict[Any, Kernel] = {}
@@ -360,37 +366,37 @@ _ENVIRONMENT = ("ATTNC", "ATTNC_CC", "ATTNC_CFLAGS", "CC", "XDG_CACHE_HOME", "HO
 
 
 def _of_source(source: Source) -> Kernel:
-    """The kernel of a spec, the same object for the same spec."""
+    """The kernel of a spec; equal specs have the same object."""
     key = source, tuple(map(os.environ.get, _ENVIRONMENT))
     made = _kernels.get(key)
     if made is not None:
         return made
     with _lock:
         one = _making.setdefault(key, threading.Lock())
-    with one:  # several threads that want one kernel
+    with one:  # only one of several threads compiles
         if key not in _kernels:
             _kernels[key] = Kernel(source)
     return _kernels[key]
 
 
 def kernel(spec: Spec, set: Mapping[str, Any] | None = None) -> Kernel:
-    """The kernel of a spec, compiled once on a machine and kept in the cache ($XDG_CACHE_HOME/attnc).
+    """The kernel of a spec, compiled once on a machine and stored in the cache ($XDG_CACHE_HOME/attnc).
 
     spec: a file, the name of a spec that comes with attnc ("softmax_causal"), or a dictionary like the YAML
-    set: what to override in it, by path: {"block": 128, "shape.head_dim": 32}
+    set: values to override, by path: {"block": 128, "shape.head_dim": 32}
 
-    A compilation that takes over a second says so on standard error. Processes that want one kernel at once wait for
-    the first.
+    A compilation of more than a second is announced on standard error. If several processes need the same kernel, one
+    of them compiles it.
 
-    Raises SpecError (a ValueError) where the spec is wrong, with the compiler's message; OSError for a file that cannot
-    be read; CompilerError (a RuntimeError) where there is no C compiler or no cache."""
+    Raises SpecError (a ValueError) if the spec is wrong, with the compiler's message; OSError for a file that cannot
+    be read; CompilerError (a RuntimeError) if there is no C compiler or no cache."""
     return _of_source(Source.of(spec, set))
 
 
 def compile_all(specs: Iterable[Spec | tuple[Spec, Mapping[str, Any]]], *, gradients: bool = False) -> list[Kernel]:
-    """Compiles kernels ahead of time, side by side.
+    """Compiles kernels ahead of time, in parallel.
 
-    specs: as attnc.kernel() takes them, or pairs of a spec and its `set`; gradients: compiles these as well"""
+    specs: as attnc.kernel() takes them, or pairs of a spec and its `set`; gradients: also compiles these"""
     sources = [Source.of(*one) if isinstance(one, tuple) else Source.of(one) for one in specs]
 
     def make(source: Source) -> Kernel:
@@ -404,7 +410,7 @@ def compile_all(specs: Iterable[Spec | tuple[Spec, Mapping[str, Any]]], *, gradi
 
 def _of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any, algorithm: str | None, head_dim: int,
                 value_dim: int, dtype: str) -> Kernel:
-    """The kernel of attention()."""
+    """The kernel of a call of attention()."""
     key = (weight, score, str(mask), str(normalize), algorithm, head_dim, value_dim, dtype)
     made = _formulas.get(key)
     if made is None:
@@ -418,42 +424,49 @@ def _of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any
             spec["normalize"] = normalize
         if algorithm is not None:
             spec["algorithm"] = algorithm
-        made = _formulas[key] = kernel(spec)
+        # 1/8 is 0 in C and 0.125 in Python
+        source = dataclasses.replace(Source.of(spec), options=("--no-remainders",))
+        made = _formulas[key] = _of_source(source)
     return made
 
 
 _formulas: dict[Any, Kernel] = {}
 
 
-def attention(q: Any, k: Any, v: Any, *, weight: str | None = None, score: str | None = None,
+def attention(q: AnyArray, k: Array, v: Array, *, weight: str | None = None, score: str | None = None,
               mask: str | Mapping[str, Any] | None = None, normalize: str | Mapping[str, Any] | None = None,
-              algorithm: str | None = None, **options: Any) -> Any:
-    """Attention by a formula, compiled when it is first seen.
+              algorithm: str | None = None, out: Array | None = None, threads: int | None = None) -> AnyArray:
+    """Attention from a formula, compiled at the first call.
 
-    q, k, v: as for a kernel; head sizes and dtype are theirs
-    weight: the weight of a query for a key, a C expression in s (their inner product), i, j (their positions) and h
-        (the head), like "(1 + s) * (1 + s)"
-    score: softmax, of this in place of its logit s (the inner product, divided by sqrt(D)): "s - 0.1 * (i - j)"
-    mask: which keys a query sees: a C expression like "j <= i && i - j < 256", a word of the spec language ("causal"),
-        or a dictionary like its YAML ({"window": {"left": 255}})
+    q, k, v: as for a kernel; they determine head sizes and dtype
+    weight: the weight of a key for a query, a C expression in s (their inner product), i, j (their positions) and h
+        (the head), such as "(1 + s) * (1 + s)". 1/8 is 0 in C, so it is refused: write 1.0/8
+    score: softmax with this expression in place of the logit s (the inner product divided by sqrt(D)): "s - 0.1 * (i -
+        j)"
+    mask: the keys that a query sees: a C expression such as "j <= i && i - j < 256", a word of the spec language
+        ("causal"), or a dictionary like its YAML ({"window": {"left": 255}})
     normalize: "sum" (the default), "none", or {"sum_plus": c}
     algorithm: "auto", "quadratic" or "linear"
-    options: of the call: out, threads
+    out, threads: as for a kernel
 
-    Neither weight nor score: softmax. Raises what attnc.kernel() and the call raise."""
+    Without weight and score it is softmax. Raises the errors of attnc.kernel() and of the call."""
     if weight is not None and score is not None:
-        raise TypeError("weight and score exclude each other: a weight is taken as it is, a score goes into softmax")
+        raise TypeError("weight and score cannot be given together: a weight is used as it is, a score is the logit of softmax")
     for name, array in zip("qkv", (q, k, v)):
         shape = getattr(array, "shape", None)
         if shape is None or len(shape) != 4:
             raise ValueError(f"{name} has shape {None if shape is None else list(shape)}; "
                              "expected [batch, heads, rows, columns]")
-    dtype = str(q.dtype).removeprefix("torch.")
+    arrays: tuple[Any, Any, Any] = q, k, v
+    dtype = str(arrays[0].dtype).removeprefix("torch.")
     if dtype not in _FLOATS:
         raise TypeError(f"q is {dtype}; attention takes {', '.join(_FLOATS)}")
-    formula = weight, score, mask, normalize, algorithm, int(q.shape[3]), int(v.shape[3]), _FLOATS[dtype]
+    formula = weight, score, mask, normalize, algorithm, int(arrays[0].shape[3]), int(arrays[2].shape[3]), _FLOATS[dtype]
+    made: AnyArray
     if _is(q, "torch", "Tensor"):
         from . import torch as bridge
 
-        return bridge.call_formula(formula, q, k, v, options)
-    return _of_formula(*formula)(q, k, v, **options)
+        made = bridge.call_formula(formula, *arrays, out, threads)  # type: ignore[assignment]
+    else:
+        made = _of_formula(*formula)(q, k, v, out=out, threads=threads)
+    return made

@@ -1,13 +1,16 @@
-"""Sequences that grow: what a kernel remembers of the tokens so far."""
+"""Sequences that grow: the state that a kernel keeps of their tokens."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 import struct
 import sys
-from typing import TYPE_CHECKING, Any, Iterable, Mapping
+import threading
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping
 
-from ._call import Binding, Calls, _address_in, _aligned, _Call, _is, key_of
+from ._array import AnyArray, Array
+from ._call import Binding, Calls, _address_in, _aligned, _Call, _is, _word, key_of
 
 if TYPE_CHECKING:
     from ._kernel import Kernel
@@ -16,7 +19,7 @@ _HEADER = struct.Struct("=112x4q")  # struct state_header of emitted C: batch, h
 
 
 def _zeros(size: int) -> Any:
-    """Memory, in pages of 2 MiB where it is large and the system has them: it is filled without a fault for every 4 KiB."""
+    """Zeroed memory. Large memory uses pages of 2 MiB if the system has them, to avoid a page fault for every 4 KiB."""
     advice = getattr(mmap, "MADV_HUGEPAGE", None)
     if size < 4 << 20 or advice is None:
         return (ctypes.c_char * size)()
@@ -27,12 +30,12 @@ def _zeros(size: int) -> Any:
     try:
         pages.madvise(advice)
     except OSError:
-        pass  # a system without them
+        pass  # the system has none
     return (ctypes.c_char * size).from_buffer(pages)
 
 
 def _place_of(value: Any) -> tuple[Any, ...] | None:
-    """Where the elements of a parameter are, and how they lie; None: it is something else than they are."""
+    """The address and strides of a parameter; None: its elements have to be converted first."""
     if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
         return _address_in(sys.modules["numpy"])(value), value.shape, value.strides, value.dtype
     if (_is(value, "torch", "Tensor") and value.is_cpu and value.layout is sys.modules["torch"].strided
@@ -42,9 +45,8 @@ def _place_of(value: Any) -> tuple[Any, ...] | None:
 
 
 class State:
-    """What a kernel remembers of the tokens so far of some sequences. Made by kernel.state() and kernel.load_state().
-
-    A state is changed by one thread at a time."""
+    """The state of several sequences, made by kernel.state() and kernel.load_state(). Threads may share it: calls
+    wait for each other."""
 
     def __init__(self, kernel: Kernel, binding: Binding, batch: int, capacity: int, start: int,
                  seed: int | None, threads: int | None, given: Mapping[str, Any]) -> None:
@@ -53,6 +55,14 @@ class State:
         self._heads: tuple[int, int] | None = None
         self._memory: Any = None
         self._calls = Calls()
+        self._lock = threading.RLock()
+
+    @contextlib.contextmanager
+    def _locked_with(self, other: State) -> Iterator[None]:
+        """Locks both states; every thread takes the locks in the same order."""
+        first, second = sorted((self, other), key=id)
+        with first._lock, second._lock:
+            yield
 
     def _call(self, threads: int | None = 0) -> _Call:
         call = _Call(self._binding, threads or 0, self._seed)
@@ -65,7 +75,7 @@ class State:
         return call
 
     def _take(self, heads: int, kv_heads: int, saved: bytes | None = None) -> None:
-        """Memory for sequences of that many heads: empty ones, or what was saved."""
+        """Memory for sequences of that many heads: empty, or with a saved state."""
         call = self._call()
         call.problem.heads, call.problem.kv_heads = heads, kv_heads
         kernel, problem = self._binding.kernel, ctypes.byref(call.problem)
@@ -82,24 +92,37 @@ class State:
         self._memory, self._heads = memory, (heads, kv_heads)
 
     def _key(self, q: Any, k: Any, v: Any, threads: int) -> tuple[Any, ...] | None:
-        """What calls have in common that differ in the addresses of q, k and v alone; None: nothing is known of them."""
+        """A key that is equal for calls that differ only in the addresses of q, k and v; None: calls cannot be
+        compared."""
         places = [_place_of(value) for value in self._given.values() if value is not None]
         key = None if None in places else key_of(self._binding, q, k, v, None, threads)
         return None if key is None else (*key, *places)
 
-    def extend(self, q: Any, k: Any, v: Any, *, lengths: Iterable[int] | None = None, out: Any = None) -> Any:
-        """Attention of new tokens over all tokens so far, which it remembers: a prompt, a piece of one, a single token.
+    def extend(self, q: AnyArray, k: Array, v: Array, *, lengths: Iterable[int] | None = None,
+               out: Array | None = None, **rows: Array) -> AnyArray:
+        """Appends tokens and returns their attention over all tokens so far. Tokens may be a prompt, a piece of one, or
+        single.
 
-        q: [B, H, n, D]; k: [B, G, n, D]; v: [B, G, n, E], like those of a call of the kernel
-        lengths: how many of the n tokens each sequence has, 0 to n; the rows after these are neither read nor written
-        out: [B, H, n, E], where the result is written; else it is made
+        q: [B, H, n, D]; k: [B, G, n, D]; v: [B, G, n, E], as for a call of the kernel
+        lengths: the number of tokens, 0 to n, to append to each sequence; rows after these are neither read nor written
+        out: [B, H, n, E], overwritten if given, else allocated
+        rows: parameters that have a row for each key, with the rows of these tokens
 
-        Returns an array like q, [B, H, n, E]: the rows that a call of the kernel gives for the whole sequences. The
-        first call says how many heads there are. Where an array is wrong, nothing is remembered."""
+        Returns an array like q, [B, H, n, E]: the rows that a call of the kernel with the whole sequences returns
+            for these tokens. The first call sets the number of heads. If an array is wrong, nothing is appended."""
+        with self._lock:
+            made: AnyArray = self._extend(q, k, v, lengths, out, rows)
+            return made
+
+    def _extend(self, q: Any, k: Any, v: Any, lengths: Iterable[int] | None, out: Any, rows: Mapping[str, Any]) -> Any:
+        names = {_word(p.name): p.name for p in self._binding.parameters if p.has_rows}
+        for word in rows:
+            if word not in names:
+                raise TypeError(f"extend() of {self._binding.name} takes no {word}=")
         threads = self._threads
         if threads is None and _is(q, "torch", "Tensor"):
             threads = sys.modules["torch"].get_num_threads()
-        key = self._key(q, k, v, threads or 0) if out is None and lengths is None else None
+        key = self._key(q, k, v, threads or 0) if out is None and lengths is None and not rows else None
         known = self._calls.known(key) if key is not None else None
         if known is not None:
             return known.call(q, k, v)
@@ -111,7 +134,8 @@ class State:
         if kv_heads == 0 or heads % kv_heads:
             raise ValueError(f"q has {heads} heads and k {kv_heads}: the first has to be a multiple of the second")
         target = call.writes("out", out, q, arrays[0], ("B", "H", "n", E))
-        call.take_parameters(self._given)
+        call.tokens = "n"
+        call.take_parameters({**self._given, **{names[word]: value for word, value in rows.items()}})
         if self._heads is None:
             self._take(heads, kv_heads)
         problem = call.problem
@@ -132,27 +156,32 @@ class State:
         return made
 
     def _lengths_by(self, function: Any) -> list[int]:
-        if self._memory is None:
-            return [self.start] * self.batch
-        problem, made = self._call().problem, []
-        for sequence in range(self.batch):
-            made.append(function(ctypes.byref(problem), _aligned(self._memory), sequence))
-            self._binding.check(min(made[-1], 0))
-        return made
+        with self._lock:
+            if self._memory is None:
+                return [self.start] * self.batch
+            problem, made = self._call().problem, []
+            for sequence in range(self.batch):
+                made.append(function(ctypes.byref(problem), _aligned(self._memory), sequence))
+                self._binding.check(min(made[-1], 0))
+            return made
 
     @property
     def lengths(self) -> list[int]:
-        """The tokens of each sequence so far."""
+        """The number of tokens of each sequence."""
         return self._lengths_by(self._binding.kernel.state_length)
 
     @property
     def min_lengths(self) -> list[int]:
-        """The least length, besides 0, that each sequence can go back to."""
+        """The minimum length, other than 0, that each sequence can be truncated to."""
         return self._lengths_by(self._binding.kernel.state_min_length)
 
     def truncate(self, length: int, sequence: int | None = None) -> None:
-        """Forgets the tokens from `length` on, of one sequence or (None) of all. Raises ValueError where it is not that
-        long, or cannot go back so far (`min_lengths`); then none is changed."""
+        """Removes the tokens from `length` on, of one sequence or (None) of all. Raises ValueError, without changing
+        any sequence, if one is shorter or cannot go back so far (`min_lengths`)."""
+        with self._lock:
+            self._truncate(length, sequence)
+
+    def _truncate(self, length: int, sequence: int | None) -> None:
         lengths, least = self.lengths, self.min_lengths
         some = range(self.batch) if sequence is None else [sequence]
         for one in some:
@@ -166,7 +195,12 @@ class State:
                 ctypes.byref(self._call().problem), _aligned(self._memory), one, length))
 
     def assign(self, sequence: int, source: State, source_sequence: int) -> None:
-        """A sequence becomes one of another state of this kernel, or of this state: as many heads, batch and capacity."""
+        """Copies a sequence of another state of this kernel, or of this state. The states need equal heads, batch
+        and capacity."""
+        with self._locked_with(source):
+            self._assign(sequence, source, source_sequence)
+
+    def _assign(self, sequence: int, source: State, source_sequence: int) -> None:
         if source._memory is None:
             self.truncate(0, sequence)
             return
@@ -179,12 +213,16 @@ class State:
             source_sequence))
 
     def fold(self, other: State) -> None:
-        """The tokens of each sequence become those so far, followed by those of the same sequence of another state of this
-        kernel, which stays as it is: of as many heads, batch and capacity. A state of sums can do that, as linear forms
-        have it. Raises ValueError for others, and where the sequences do not follow each other (`start` of
-        kernel.state()); then none is changed."""
+        """Appends to each sequence the tokens of the same sequence of another state of this kernel, which is not
+        changed. The states need equal heads, batch and capacity, and must be sums, as those of linear forms. Raises
+        ValueError, without changing any sequence, for other states and if the sequences are not adjacent (`start` of
+        kernel.state())."""
         if other is self:
             raise ValueError("a state cannot follow itself")
+        with self._locked_with(other):
+            self._fold(other)
+
+    def _fold(self, other: State) -> None:
         if other._memory is None:
             return
         if self._memory is None and other._heads:
@@ -195,17 +233,19 @@ class State:
             ctypes.byref(self._call().problem), _aligned(self._memory), _aligned(other._memory)))
 
     def copy(self) -> State:
-        """Another state that goes on from the same tokens."""
+        """A copy of the state."""
         made = State(self.kernel, self._binding, self.batch, self.capacity, self.start, self._seed, self._threads, self._given)
-        if self._heads:
-            made._take(self._heads[0], self._heads[1], self.tobytes())
+        with self._lock:
+            if self._heads:
+                made._take(self._heads[0], self._heads[1], self.tobytes())
         return made
 
     def tobytes(self) -> bytes:
-        """All of it, for kernel.load_state(). Raises ValueError before the first extend()."""
-        if self._memory is None:
-            raise ValueError("the state is empty, and does not know how many heads there are")
-        return ctypes.string_at(_aligned(self._memory), len(self._memory) - 64)
+        """The state as bytes for kernel.load_state(). Raises ValueError before the first extend()."""
+        with self._lock:
+            if self._memory is None:
+                raise ValueError("the state is empty: the first extend() sets its number of heads")
+            return ctypes.string_at(_aligned(self._memory), len(self._memory) - 64)
 
     def __repr__(self) -> str:
         return f"<attnc.State of {self.kernel.name}: {self.lengths} tokens>"
@@ -213,13 +253,16 @@ class State:
 
 def loaded(kernel: Kernel, binding: Binding, data: bytes, otherwise: int, seed: int | None, threads: int | None,
            given: Mapping[str, Any]) -> State:
-    """A state from its bytes, which say how large it is; its capacity too, unless the kernel does without one."""
+    """A state from its bytes, which contain its size, and its capacity if the kernel needs one."""
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"{kernel.name}: data is a {type(data).__name__}; expected the bytes that tobytes() of a state gave")
+    data = bytes(data)
     if len(data) < _HEADER.size:
         binding.check(-12)
     batch, heads, kv_heads, capacity = _HEADER.unpack_from(data)
     if min(batch, heads, kv_heads, capacity) < 0:
         binding.check(-12)
     made = State(kernel, binding, batch, capacity or otherwise, 0, seed, threads, given)
-    made._take(heads, kv_heads, bytes(data))
-    made.lengths  # which refuses what is damaged
+    made._take(heads, kv_heads, data)
+    made.lengths  # raises an error if the bytes are damaged
     return made

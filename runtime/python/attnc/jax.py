@@ -1,7 +1,9 @@
 """Kernels in JAX, on the CPU: a foreign function with custom_vjp, batched over leading axes."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import fcntl
 import functools
 import hashlib
 import importlib.resources
@@ -10,7 +12,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Iterator, Mapping
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +29,7 @@ _TARGET = "attnc_call"
 
 
 def _compiler() -> list[str]:
-    """The C compiler, as attnc looks for it."""
+    """The C compiler that attnc would use."""
     own = shlex.split(os.environ.get("ATTNC_CC", ""))
     if own:
         return own
@@ -37,9 +39,20 @@ def _compiler() -> list[str]:
     return shlex.split(os.environ.get("CC", "")) or ["cc"]
 
 
+@contextlib.contextmanager
+def _held(folder: str) -> Iterator[None]:
+    """Locks a folder of the cache, because attnc removes folders without a lock."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 @functools.lru_cache(maxsize=None)
 def _register(cache: str) -> None:
-    """Compiles the handler against this jaxlib, unless the cache of kernels has it, and tells XLA of it."""
+    """Compiles the handler for this jaxlib, unless it is in the cache, and registers it with XLA."""
     folder = importlib.resources.files(__package__)
     with importlib.resources.as_file(folder / "xla.c") as source, \
             importlib.resources.as_file(folder / "attnrt.h") as header:
@@ -49,16 +62,16 @@ def _register(cache: str) -> None:
             key.update(part)
         path = os.path.join(cache, f"xla-{key.hexdigest()[:32]}.so")
         if not os.path.exists(path):
-            with tempfile.TemporaryDirectory(prefix="attnc-", dir=cache) as build:
+            with tempfile.TemporaryDirectory(prefix="attnc-", dir=cache) as build, _held(build):
                 made = os.path.join(build, "xla.so")
                 done = subprocess.run([*compiler, "-O2", "-std=gnu11", "-shared", "-fPIC", "-I", str(header.parent), "-I",
                                        jax.ffi.include_dir(), "-o", made, str(source), "-ldl"], text=True,
                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                       check=False)
                 if done.returncode != 0:
-                    raise CompilerError(f"what XLA calls cannot be compiled: {shlex.join(done.args)}\n{done.stdout}")
+                    raise CompilerError(f"the handler for XLA cannot be compiled: {shlex.join(done.args)}\n{done.stdout}")
                 os.chmod(made, 0o700)
-                os.replace(made, path)  # another process may do the same
+                os.replace(made, path)  # another process may do the same at the same time
     library = ctypes.CDLL(path)
     jax.ffi.register_ffi_target(_TARGET, _pycapsule(library.attnc_call), platform="cpu")
 
@@ -83,8 +96,8 @@ def _foreign(kernel: Kernel, library: str, results: Any, *arrays: Any) -> Any:
 
 def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[int], bool],
              split: Callable[[int], bool], merges: bool) -> Callable[..., Any]:
-    """The function over more batches as one over a larger batch, or (not `merges`) one after the other. has_batch:
-    whether an argument begins with the batch; split: whether a result does."""
+    """The function with additional batch axes: as one call with a larger batch or, if not `merges`, one call after
+    the other. has_batch: True for arguments that begin with the batch; split: True for results that do."""
     made: Any = jax.custom_batching.custom_vmap(function)
 
     def rule(size: int, is_batched: Any, *arrays: Any) -> Any:
@@ -99,7 +112,7 @@ def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[
                 array = array if several else jnp.broadcast_to(array, (size, *array.shape))
                 array = array.reshape(size * array.shape[1], *array.shape[2:])
             elif several:
-                raise NotImplementedError(f"{kernel.name}: vmap over a parameter; it goes over batches alone")
+                raise NotImplementedError(f"{kernel.name}: vmap over a parameter is not supported, only over batches")
             merged.append(array)
         results = made(*merged)
         batched = tuple(split(number) for number in range(len(results)))
@@ -137,9 +150,9 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
                         tuple(_array(a.shape, a.dtype) for a in like), *arrays)
 
     count = 3 + len(shapes)
-    merges = not learned  # whose gradients are sums over a batch, and here one is wanted for each
+    merges = not learned  # gradients with respect to learned arrays are sums over a batch; each needs its own
     forward_batched = _batched(kernel, forward, has_batch, lambda number: True, merges)
-    # what is saved belongs to all batches at once
+    # saved values belong to all batches at once
     saving_batched = _batched(kernel, saving, has_batch, lambda number: number == 0, merges)
     backward_batched = _batched(kernel, backward, lambda number: has_batch(number) and number != count + 1,
                                 lambda number: True, merges)
@@ -186,7 +199,7 @@ def _check(kernel: Kernel, sizes: dict[str, int], name: str, array: Any, dtype: 
 
 def call(kernel: Kernel, q: Any, k: Any, v: Any, seed: int | None, out: Any, threads: int | None,
          given: Mapping[str, Any]) -> Any:
-    """What Kernel.__call__ does with JAX arrays."""
+    """Kernel.__call__ for JAX arrays."""
     if out is not None:
         raise ValueError("out is for NumPy arrays and tensors; arrays of JAX are immutable")
     if threads is not None:

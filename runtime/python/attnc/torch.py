@@ -1,4 +1,4 @@
-"""Kernels in PyTorch: the operators attnc::forward and attnc::backward, a module, and what swaps attention in models."""
+"""Kernels in PyTorch: the operators attnc::forward and attnc::backward, and a module."""
 from __future__ import annotations
 
 import functools
@@ -10,15 +10,16 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from ._call import Saved, key_of_tensors
+from ._call import Saved, _has_tangent, key_of_tensors
 from ._compiler import Source, Spec, settings_of
 from ._kernel import Kernel, _of_formula, _of_source, kernel as _kernel
 
-__all__ = ["Attention", "MultiheadAttention", "replace"]
+__all__ = ["Attention", "MultiheadAttention", "Replacement", "replace"]
 
 _DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32}
+_WORDS = {dtype: word for word, dtype in _DTYPES.items() if word != "i32"}
 
-# ---- kernels by a text, which an operator can take and a compiled graph can keep
+# ---- kernels named by a text, which an operator can take and a compiled graph can store
 
 _named: dict[str, Kernel] = {}
 
@@ -31,8 +32,13 @@ def _kernel_of(name: str) -> Kernel:
     return made
 
 
+def _text_as(name: str, dtype: str) -> str:
+    """The text of the same kernel for another dtype."""
+    return json.dumps([*json.loads(name), "dtype=" + dtype])
+
+
 class _Kept(Saved):
-    """What forward leaves for backward, in a tensor that autograd keeps."""
+    """The values that forward saves for backward, in a tensor that autograd stores."""
 
     def __init__(self, tensor: Tensor) -> None:
         super().__init__()
@@ -45,7 +51,7 @@ class _Kept(Saved):
 
 
 def _saved_size(kernel: Kernel, rows: Any) -> Any:
-    """Elements that forward saves of so many rows: arrays that begin at 64 bytes."""
+    """The number of elements that forward saves for that many rows; its arrays begin at multiples of 64 bytes."""
     info = kernel._gradient_info()
     size = 8 if kernel.dtype == "f64" else 4
     line = 64 // size
@@ -89,7 +95,7 @@ def _backward(kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: T
     binding = made._with_gradients()
     names = [name for name, is_wanted in zip(binding.Gradients._fields, wanted) if is_wanted]
     if dout.stride(-1) != 1 and dout.shape[-1] > 1 or 0 in dout.stride():
-        dout = dout.contiguous()  # as of a sum, whose gradient is one number
+        dout = dout.contiguous()  # an expanded gradient, as that of a sum, has stride 0
     result = binding.backward(q.detach(), k.detach(), v.detach(), out.detach(), dout.detach(),
                               _given(made, parameters), seed, _Kept(saved), names, None, torch.get_num_threads())
     return [getattr(result, name) for name in names]
@@ -119,7 +125,7 @@ def _differentiate(ctx: Any, dout: Tensor, _: Any) -> Tuple[Any, ...]:
     q, k, v, out, saved, *rest = ctx.saved_tensors
     made = _kernel_of(ctx.kernel)
     if not ctx.saves:
-        raise RuntimeError(f"{made.name}: forward was asked to save nothing for its gradients")
+        raise RuntimeError(f"{made.name}: forward was called without saving values for gradients")
     parameters = [rest.pop(0) if there else None for there in ctx.there]
     needs = ctx.needs_input_grad
     of_parameters = needs[4] if isinstance(needs[4], (list, tuple)) else [needs[4]] * len(parameters)
@@ -147,7 +153,7 @@ _forward.register_autograd(_differentiate, setup_context=_keep)
 _backward.register_autograd(_differentiate_twice, setup_context=_keep_nothing)
 
 
-# ---- vmap: more batches
+# ---- vmap: additional batch axes
 
 
 def _merged(a: Tensor, dim: Optional[int], count: int) -> Tensor:
@@ -164,7 +170,7 @@ def _merged_parameters(kernel: Kernel, parameters: Sequence[Optional[Tensor]], d
         if value is not None and p.shape and p.shape[0] == "B":
             value = _merged(value, dim, count)
         elif value is not None and dim is not None:
-            raise NotImplementedError(f"{kernel.name}: vmap over the parameter {p.keyword}; it goes over batches alone")
+            raise NotImplementedError(f"{kernel.name}: vmap over the parameter {p.keyword} is not supported, only over batches")
         made.append(value)
     return made
 
@@ -183,7 +189,7 @@ def _(info: Any, in_dims: Any, kernel: str, q: Tensor, k: Tensor, v: Tensor, par
 def _(info: Any, in_dims: Any, kernel: str, dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, saved: Tensor,
       parameters: Sequence[Optional[Tensor]], seed: Optional[int], wanted: Sequence[bool]) -> Any:
     count, made = info.batch_size, _kernel_of(kernel)
-    if any(wanted[3:]):  # sums over the batch, of each of them
+    if any(wanted[3:]):  # gradients with respect to parameters are sums over one batch each
         arrays = [a.movedim(dim, 0) if dim is not None else a.expand(count, *a.shape)
                   for a, dim in zip((dout, q, k, v, out), in_dims[1:6])]
         each = []
@@ -197,7 +203,7 @@ def _(info: Any, in_dims: Any, kernel: str, dout: Tensor, q: Tensor, k: Tensor, 
     else:
         merged = [_merged(a, dim, count) for a, dim in zip((dout, q, k, v, out), in_dims[1:6])]
         given = _merged_parameters(made, parameters, in_dims[7], count)
-        if in_dims[5] is None:  # then forward saw one batch, and saved of that alone
+        if in_dims[5] is None:  # forward saw one batch, and saved values of that batch only
             _, saved = _forward(kernel, *merged[1:4], given, seed, True)
         results = [a.unflatten(0, (count, -1)) for a in _backward(kernel, *merged, saved, given, seed, wanted)]
     return results, [0] * len(results)
@@ -207,7 +213,7 @@ def _(info: Any, in_dims: Any, kernel: str, dout: Tensor, q: Tensor, k: Tensor, 
 
 
 def _check(kernel: Kernel, q: Any, k: Any, v: Any) -> None:
-    """What cannot wait for the kernel: it sees tensors of a graph that is only traced, too."""
+    """Checks that must not be left to the kernel, because a traced graph has no call of it."""
     dtype = _DTYPES[kernel.dtype]
     sizes: dict[str, int] = {}
     for name, a in zip("qkv", (q, k, v)):
@@ -231,16 +237,22 @@ def _on_the_cpu(kernel: Kernel, **tensors: Any) -> None:
             raise ValueError(f"{name} is on another device ({a.device}); {kernel.name} runs on the CPU")
 
 
+def _refuse_tangents(name: str, *tensors: Any) -> None:
+    if any(isinstance(a, Tensor) and _has_tangent(a) for a in tensors):
+        raise NotImplementedError(f"{name}: attnc has no forward-mode derivatives (torch.func.jvp, dual tensors); "
+                                  "torch.autograd has reverse-mode derivatives")
+
+
 def _is_undisturbed() -> bool:
-    """Whether no transformation and no tracing looks at what is called. Then the operator would only take time."""
+    """True if no transformation or tracing is active, so that the operator would only cost time."""
     try:
         return torch._C._functorch.peek_interpreter_stack() is None and not torch._C._len_torch_dispatch_stack()
-    except AttributeError:  # of a PyTorch that names them differently
+    except AttributeError:  # another version of PyTorch names them differently
         return False
 
 
 def _is_eager(*tensors: Any) -> bool:
-    """The same, and that these are no subclasses."""
+    """_is_undisturbed, and none of the tensors is of a subclass."""
     return _is_undisturbed() and all(type(a) in (Tensor, nn.Parameter, type(None)) for a in tensors)
 
 
@@ -254,12 +266,13 @@ def _directly(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, parameters: Seque
 
 def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: Any, threads: Optional[int],
          given: Mapping[str, Any]) -> Tensor:
-    """What Kernel.__call__ does with tensors."""
+    """Kernel.__call__ for tensors."""
+    _refuse_tangents(kernel.name, q, k, v, *given.values())
     if (out is None and threads is None and given is kernel._none and not torch.compiler.is_compiling()
             and not torch.is_autocast_enabled("cpu") and _is_undisturbed()):
         binding, cores = kernel._binding, torch.get_num_threads()
         key = key_of_tensors(binding, q, k, v, seed, cores)
-        if key is not None:  # the kernel checks them as well as what follows, in less time
+        if key is not None:  # the kernel makes the same checks in less time
             return binding.forward_again(key, q, k, v, given, seed, cores)  # type: ignore[no-any-return]
     _on_the_cpu(kernel, q=q, k=k, v=v, **{p.keyword: given[p.name] for p in kernel.parameters})
     if torch.is_autocast_enabled("cpu") and isinstance(k, Tensor) and isinstance(v, Tensor) and out is None:
@@ -273,7 +286,7 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(f"{p.keyword} is a {type(value).__name__}; expected a tensor, as q is one")
         if value is not None and value.requires_grad and not _is_learned(p):
-            raise ValueError(f"{p.keyword} requires gradients, and there are none by random arrays; "
+            raise ValueError(f"{p.keyword} requires gradients, but random arrays have none; "
                              f"pass {p.keyword}.detach()")
     differentiable = torch.is_grad_enabled() and any(
         isinstance(a, Tensor) and a.requires_grad for a in (q, k, v, *parameters))
@@ -291,16 +304,39 @@ def _text_of_formula(*formula: Any) -> str:
     return _of_formula(*formula)._text
 
 
+def _constant_size(size: int) -> int:
+    """The value of a size that a graph may have kept symbolic, because there is a kernel for each size. int() would
+    keep it symbolic."""
+    return len(list(range(size)))
+
+
 _constant: Any = torch.compiler.assume_constant_result
 _constant(_text_of_formula)
+_constant(_text_as)
 
 
-def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, options: Mapping[str, Any]) -> Tensor:
-    """What attnc.attention does with tensors. torch.compile sees no kernel, which it could not trace, but its text."""
-    if torch.compiler.is_compiling() and not options:
+def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, out: Any,
+                 threads: Optional[int]) -> Tensor:
+    """attnc.attention for tensors. torch.compile sees only the kernel's text, because it cannot trace a kernel."""
+    if torch.compiler.is_compiling() and out is None and threads is None:
+        _refuse_tangents("attention", q, k, v)
+        *words, head_dim, value_dim, dtype = formula
+        formula = (*words, _constant_size(head_dim), _constant_size(value_dim), dtype)
         differentiable = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
         return _forward(_text_of_formula(*formula), q, k, v, [], None, differentiable)[0]  # type: ignore[no-any-return]
-    return _of_formula(*formula)(q, k, v, **options)  # type: ignore[no-any-return]
+    return _of_formula(*formula)(q, k, v, out=out, threads=threads)
+
+
+def _call_text(text: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]],
+               seed: Optional[int] = None) -> Tensor:
+    """Calls the kernel of a text, as call_formula does."""
+    if not torch.compiler.is_compiling():
+        kernel = _kernel_of(text)
+        given = {p.name: value for p, value in zip(kernel.parameters, parameters)} if any(
+            value is not None for value in parameters) else kernel._none
+        return call(kernel, q, k, v, seed, None, None, given)
+    differentiable = torch.is_grad_enabled() and any(a is not None and a.requires_grad for a in (q, k, v, *parameters))
+    return _forward(text, q, k, v, parameters, seed, differentiable)[0]  # type: ignore[no-any-return]
 
 
 # ---- a module
@@ -311,39 +347,57 @@ class Attention(nn.Module):
 
     spec, set: as attnc.kernel() takes them
     heads: H, query heads; kv_heads: G, heads of k and v (default: heads)
-    seed: of the random arrays, and of what learned ones begin as
-    n_q, n_k: where a learned array has a size of its own for each position (a dense bias, a projection)
+    seed: of the random arrays, and of the initial values of learned ones
+    n_q, n_k: needed if a learned array has an element for each position (a dense bias, a projection)
 
-    forward(q [B, H, n_q, D], k [B, G, n_k, D], v [B, G, n_k, E], **integers) gives [B, H, n_q, E]. The learned arrays
-    are nn.Parameters by keyword (`features_wq`), in float32 (float64 of an f64 kernel) whatever the module's dtype is;
-    random ones are buffers, so that a state_dict has all that the result depends on."""
+    forward(q [B, H, n_q, D], k [B, G, n_k, D], v [B, G, n_k, E], **integers) returns [B, H, n_q, E], computed by the
+    kernel for their dtype. The learned arrays are nn.Parameters with keywords as names (`features_wq`), in float32
+    (float64 for an f64 kernel), independent of the dtype of q, k and v. Random arrays are buffers, so that a
+    state_dict has everything that the result depends on."""
 
     def __init__(self, spec: Spec | Kernel, heads: int | None = None, kv_heads: int | None = None, *,
                  set: Mapping[str, Any] | None = None, seed: int = 0, n_q: int | None = None,
                  n_k: int | None = None) -> None:
         super().__init__()
         if isinstance(spec, Kernel) and set:
-            raise TypeError("set= goes with a spec; this kernel is compiled")
+            raise TypeError("set= needs a spec, but this kernel is already compiled")
         self.kernel = spec if isinstance(spec, Kernel) else _kernel(spec, set)
         self.heads, self.kv_heads = heads, heads if kv_heads is None else kv_heads
-        own = self.kernel.seed if seed == 0 and self.kernel.seed is not None else seed
-        arrays = self.kernel.init(own, heads=heads, kv_heads=kv_heads, n_q=n_q, n_k=n_k)
-        for p in self.kernel.parameters:
-            if p.keyword not in arrays:
-                continue
-            tensor = torch.from_numpy(arrays[p.keyword])
-            if _is_learned(p):
-                self.register_parameter(p.keyword, nn.Parameter(tensor))
+        self._seed = self.kernel.seed if seed == 0 and self.kernel.seed is not None else seed
+        self._sizes = {"heads": heads, "kv_heads": kv_heads, "n_q": n_q, "n_k": n_k}
+        for word, array in self._initial().items():
+            tensor = torch.empty(array.shape, dtype=array.dtype)  # on the device of a torch.device() context
+            if self._is_learned(word):
+                self.register_parameter(word, nn.Parameter(tensor))
             else:
-                self.register_buffer(p.keyword, tensor)
+                self.register_buffer(word, tensor)
+        self.reset_parameters()
+
+    def _initial(self) -> dict[str, Tensor]:
+        with torch.device("cpu"):
+            return {word: torch.from_numpy(array) for word, array in self.kernel.init(self._seed, **self._sizes).items()}
+
+    def _is_learned(self, word: str) -> bool:
+        return any(p.keyword == word and _is_learned(p) for p in self.kernel.parameters)
+
+    def reset_parameters(self) -> None:
+        """Resets the arrays to their initial values; also after to_empty() of a module that was made on the device
+        meta."""
+        with torch.no_grad():
+            for word, array in self._initial().items():
+                getattr(self, word).copy_(array)
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, **integers: Tensor) -> Tensor:
+        word = _WORDS.get(q.dtype, self.kernel.dtype)
         arrays: dict[str, Any] = dict(integers)
         for p in self.kernel.parameters:
             if p.dtype != "i32":
-                arrays[p.keyword] = getattr(self, p.keyword).to(_DTYPES[p.dtype])
-        made: Tensor = self.kernel(q, k, v, **arrays)
-        return made
+                arrays[p.keyword] = getattr(self, p.keyword).to(torch.float64 if word == "f64" else torch.float32)
+        if word == self.kernel.dtype:
+            return self.kernel(q, k, v, **arrays)
+        given = [arrays.pop(p.keyword, None) for p in self.kernel.parameters]
+        self.kernel._given(arrays)  # raises an error for unknown parameters
+        return _call_text(_text_as(self.kernel._text, word), q, k, v, given)
 
     def extra_repr(self) -> str:
         heads = "" if self.heads is None else f", heads={self.heads}"
@@ -351,133 +405,4 @@ class Attention(nn.Module):
         return f"{self.kernel.name!r}, head_dim={self.kernel.head_dim}, dtype={self.kernel.dtype}{heads}{shared}"
 
 
-# ---- models that are there
-
-
-class _Shaped:
-    """A spec, with the kernel for each head size, value size and dtype that it meets."""
-
-    def __init__(self, spec: Spec | Kernel, set_: Mapping[str, Any] | None) -> None:
-        self.source = spec._source if isinstance(spec, Kernel) else Source.of(spec)
-        self.source = self.source.with_settings(*settings_of(set_))
-
-    def kernel(self, q: Tensor, v: Tensor) -> Kernel:
-        names = {dtype: word for word, dtype in _DTYPES.items()}
-        return self.of(q.shape[-1], v.shape[-1], names.get(q.dtype, str(q.dtype)))
-
-    @functools.lru_cache(maxsize=None)
-    def of(self, head_dim: int, value_dim: int, dtype: str) -> Kernel:
-        return _of_source(self.source.with_settings(
-            f"shape.head_dim={head_dim}", f"shape.value_dim={value_dim}", f"dtype={dtype}"))
-
-
-class _Swap(TorchFunctionMode):
-    """While it is on, scaled_dot_product_attention is a kernel of ours."""
-
-    def __init__(self, shaped: _Shaped, masks: str, seed: int | None) -> None:
-        super().__init__()
-        self.shaped, self.masks, self.seed = shaped, masks, seed
-
-    def __torch_function__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if function is nn.functional.scaled_dot_product_attention:
-            return self.attend(*args, **(kwargs or {}))
-        return function(*args, **(kwargs or {}))
-
-    def attend(self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor] = None,
-               dropout_p: float = 0.0, is_causal: bool = False, scale: Optional[float] = None,
-               enable_gqa: bool = False) -> Tensor:
-        if attn_mask is not None and self.masks != "ignore":
-            raise ValueError("the model passes a mask, and the spec has one of its own; masks='ignore' of replace() "
-                             "takes the spec's alone")
-        if dropout_p:
-            raise ValueError("the model drops attention weights at random, which kernels of attnc do not; set its "
-                             "dropout of attention to 0, or call model.eval()")
-        kernel = self.shaped.kernel(query, value)
-        if scale is not None and not math.isclose(scale, query.shape[-1] ** -0.5, rel_tol=1e-6):
-            query = query * (scale * math.sqrt(query.shape[-1]))
-        seed = self.seed if any(p.from_seed for p in kernel.parameters) else None
-        made: Tensor = kernel(query, key, value, seed=seed)
-        return made
-
-
-class MultiheadAttention(nn.MultiheadAttention):
-    """An nn.MultiheadAttention whose heads attend as a spec says. It gives no weights; the mask is the spec's."""
-
-    attention: Attention
-
-    @staticmethod
-    def of(module: nn.MultiheadAttention, shaped: _Shaped, masks: str, seed: int | None) -> MultiheadAttention:
-        if module.bias_k is not None or module.add_zero_attn:
-            raise ValueError("an nn.MultiheadAttention with add_bias_kv or add_zero_attn cannot be replaced")
-        made = MultiheadAttention.__new__(MultiheadAttention)
-        nn.Module.__init__(made)
-        made.__dict__.update({name: value for name, value in module.__dict__.items()})
-        made._modules = dict(module._modules)
-        made._same = module._qkv_same_embed_dim
-        made._qkv_same_embed_dim = False  # else nn.TransformerEncoderLayer goes past forward() when it can
-        made._masks = masks
-        weight = module.out_proj.weight
-        names = {dtype: word for word, dtype in _DTYPES.items()}
-        kernel = shaped.of(module.head_dim, module.head_dim, names.get(weight.dtype, str(weight.dtype)))
-        made.attention = Attention(kernel, module.num_heads, seed=seed or 0)
-        return made
-
-    _same: bool
-    _masks: str
-
-    def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Optional[Tensor] = None,
-                need_weights: bool = True, attn_mask: Optional[Tensor] = None, average_attn_weights: bool = True,
-                is_causal: bool = False) -> Tuple[Tensor, Optional[Tensor]]:
-        """As nn.MultiheadAttention, but for the weights, which are None."""
-        if self._masks != "ignore" and (key_padding_mask is not None or (attn_mask is not None and not is_causal)):
-            raise ValueError("the model passes a mask, and the spec has one of its own; masks='ignore' of replace() "
-                             "takes the spec's alone")
-        if self.dropout and self.training:
-            raise ValueError("the model drops attention weights at random, which kernels of attnc do not; set dropout "
-                             "of its nn.MultiheadAttention to 0, or call model.eval()")
-        alone = query.dim() == 2
-        if alone:
-            query, key, value = query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0)
-        elif not self.batch_first:
-            query, key, value = (a.transpose(0, 1) for a in (query, key, value))
-        weights: Sequence[Any] = (self.in_proj_weight.chunk(3) if self._same and self.in_proj_weight is not None
-                                  else (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight))
-        biases: Sequence[Any] = self.in_proj_bias.chunk(3) if self.in_proj_bias is not None else (None, None, None)
-        q, k, v = (nn.functional.linear(a, w, b).view(*a.shape[:2], self.num_heads, self.head_dim).transpose(1, 2)
-                   for a, w, b in zip((query, key, value), weights, biases))
-        out = self.out_proj(self.attention(q, k, v).transpose(1, 2).flatten(2))
-        return (out[0] if alone else out if self.batch_first else out.transpose(0, 1)), None
-
-
-_Model = TypeVar("_Model", bound=nn.Module)
-
-
-def replace(model: _Model, spec: Spec | Kernel, set: Mapping[str, Any] | None = None, *, masks: str = "refuse",
-            seed: int | None = None) -> _Model:
-    """Has a model attend as a spec says, in place, and returns it.
-
-    Its nn.MultiheadAttention modules become ones of this kind; calls of torch.nn.functional.scaled_dot_product_attention
-    while its forward() runs go to a kernel for their head size and dtype (the spec's `shape` and `dtype` do not count).
-    masks: the spec's mask is the one that counts. "refuse": a mask that the model passes is an error; "ignore": it is
-        left out. That a call is causal is taken as said, not checked.
-    seed: of random arrays. Learned ones belong to nn.MultiheadAttention modules; calls have no place for them."""
-    if masks not in ("refuse", "ignore"):
-        raise ValueError(f"masks is {masks!r}; expected 'refuse' or 'ignore'")
-    shaped = _Shaped(spec, set)
-    for module in list(model.modules()):
-        for name, child in list(module.named_children()):
-            if type(child) is nn.MultiheadAttention:
-                setattr(module, name, MultiheadAttention.of(child, shaped, masks, seed))
-    running: List[Any] = []
-
-    def enter(*_: Any) -> None:
-        swap: Any = _Swap(shaped, masks, seed)
-        swap.__enter__()
-        running.append(swap)
-
-    def leave(*_: Any) -> None:
-        running.pop().__exit__(None, None, None)
-
-    model.register_forward_pre_hook(enter)
-    model.register_forward_hook(leave, always_call=True)
-    return model
+from ._replace import MultiheadAttention, Replacement, replace  # noqa: E402 (they need what stands above)

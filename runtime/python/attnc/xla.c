@@ -1,6 +1,6 @@
-/* What XLA calls of a kernel: a handler of its foreign function interface, compiled against the headers of the jaxlib
-   that is there (jax.py). The operands are q, k, v, the parameters and, for gradients, out, what forward saved, and
-   dout; the attributes say which kernel of which library. Arrays are contiguous. */
+/* The handler that XLA calls for a kernel through its foreign function interface, compiled with the headers of the
+   installed jaxlib (jax.py). Operands: q, k, v, the parameters and, for gradients, out, the saved values, and dout.
+   Attributes name the library and the kernel. Arrays are contiguous. */
 #include "attnrt.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static XLA_FFI_Error *fail(const XLA_FFI_CallFrame *frame, const char *message, 
     return frame->api->XLA_FFI_Error_Create(&args);
 }
 
-/* What attn_strerror says is in a library that kernels do without. */
+/* attn_strerror is in a library that kernels do not need, so the messages are here. */
 static XLA_FFI_Error *failed(const XLA_FFI_CallFrame *frame, const char *name, int error)
 {
     char message[MAX_NAME + 200];
@@ -32,7 +32,7 @@ static XLA_FFI_Error *failed(const XLA_FFI_CallFrame *frame, const char *name, i
                 error == ATTN_EMEMORY ? XLA_FFI_Error_Code_RESOURCE_EXHAUSTED : XLA_FFI_Error_Code_INVALID_ARGUMENT);
 }
 
-/* A word among the attributes; false where there is none, or a longer one. */
+/* Reads an attribute that is a word; false if it is missing or too long. */
 static int word(const XLA_FFI_Attrs *attrs, const char *name, char *out, size_t size)
 {
     for (int64_t k = 0; k < attrs->size; k++) {
@@ -109,13 +109,13 @@ XLA_FFI_Error *attnc_call(XLA_FFI_CallFrame *frame)
     if (frame->stage != XLA_FFI_ExecutionStage_EXECUTE) return NULL;
     char library[MAX_PATH], name[MAX_NAME], symbol[MAX_NAME + 8];
     if (!word(&frame->attrs, "library", library, sizeof library) || !word(&frame->attrs, "kernel", name, sizeof name))
-        return fail(frame, "attnc: no kernel is named", XLA_FFI_Error_Code_INVALID_ARGUMENT);
+        return fail(frame, "attnc: the attributes name no kernel", XLA_FFI_Error_Code_INVALID_ARGUMENT);
     snprintf(symbol, sizeof symbol, "%s_kernel", name);
-    /* it stays: the threads that OpenMP keeps waiting are in its libraries */
+    /* The library stays loaded: idle threads of OpenMP still execute code of the libraries that it loaded. */
     void *code = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const struct attn_kernel *kernel = code ? dlsym(code, symbol) : NULL;
     if (!kernel)
-        return fail(frame, "attnc: the library of the kernel is gone from the cache", XLA_FFI_Error_Code_NOT_FOUND);
+        return fail(frame, "attnc: the kernel's library was removed from the cache", XLA_FFI_Error_Code_NOT_FOUND);
     const int64_t few = 3 + kernel->params, many = few + 3;
     if ((frame->args.size != few && frame->args.size != many) || frame->rets.size < 1 ||
         argument(frame, 0)->rank != 4 || argument(frame, 1)->rank != 4)

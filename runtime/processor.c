@@ -1,0 +1,115 @@
+/* Features of the processor that the system lets a process use. Kernels ask before they choose code for a feature.
+   They ask the processor itself, because __builtin_cpu_supports returns 0 with C compilers that have no table for
+   it, such as zig cc. */
+#include "attnrt.h"
+
+#include <stdbool.h>
+
+struct cpuid_words {
+    unsigned a, b, c, d;
+};
+
+static inline struct cpuid_words cpuid_of(unsigned leaf, unsigned part)
+{
+    struct cpuid_words w = {0, 0, 0, 0};
+#if defined(__x86_64__)
+    __asm__("cpuid" : "=a"(w.a), "=b"(w.b), "=c"(w.c), "=d"(w.d) : "0"(0), "2"(0));
+    if (w.a < leaf) return (struct cpuid_words){0, 0, 0, 0};
+    __asm__("cpuid" : "=a"(w.a), "=b"(w.b), "=c"(w.c), "=d"(w.d) : "0"(leaf), "2"(part));
+#else
+    (void)leaf;
+    (void)part;
+#endif
+    return w;
+}
+
+/* Whether all the named bits are set in a word. */
+static inline bool has_bits(unsigned word, unsigned bits)
+{
+    return (word & bits) == bits;
+}
+
+/* The registers that the system saves for a process, as bits of XCR0. */
+static inline unsigned kept_registers(void)
+{
+    unsigned low = 0;
+#if defined(__x86_64__)
+    const unsigned OSXSAVE = 1U << 27;
+    unsigned high;
+    if (has_bits(cpuid_of(1, 0).c, OSXSAVE)) __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+#endif
+    return low;
+}
+
+static inline int find_x86_64_level(void)
+{
+    const unsigned SSE3 = 1U << 0, SSSE3 = 1U << 9, FMA = 1U << 12, SSE41 = 1U << 19, SSE42 = 1U << 20,
+                   POPCNT = 1U << 23, AVX = 1U << 28, F16C = 1U << 29; /* leaf 1, ecx */
+    const unsigned BMI = 1U << 3, AVX2 = 1U << 5, BMI2 = 1U << 8, AVX512F = 1U << 16, AVX512DQ = 1U << 17,
+                   AVX512CD = 1U << 28, AVX512BW = 1U << 30, AVX512VL = 1U << 31; /* leaf 7, ebx */
+    const unsigned YMM = 0x6, ZMM = 0xe6;                                         /* XCR0 */
+    const unsigned one = cpuid_of(1, 0).c, seven = cpuid_of(7, 0).b, kept = kept_registers();
+    if (!has_bits(one, SSE3 | SSSE3 | SSE41 | SSE42 | POPCNT)) return 1;
+    if (!has_bits(one, AVX | FMA | F16C) || !has_bits(seven, AVX2 | BMI | BMI2) || !has_bits(kept, YMM)) return 2;
+    if (!has_bits(seven, AVX512F | AVX512DQ | AVX512CD | AVX512BW | AVX512VL) || !has_bits(kept, ZMM)) return 3;
+    return 4;
+}
+
+int attn_x86_64_level(void)
+{
+    static int known; /* 0: not asked yet; the answer is stored, because asking takes microseconds in a virtual
+                         machine */
+    int level = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (!level) {
+        level = find_x86_64_level();
+        __atomic_store_n(&known, level, __ATOMIC_RELAXED);
+    }
+    return level;
+}
+
+int attn_avx512_bf16(void)
+{
+    static int known; /* 0: not asked yet; otherwise 1 + the answer */
+    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
+    if (answer < 0) {
+        const unsigned AVX512_BF16 = 1U << 5; /* leaf 7, part 1, eax */
+        answer = attn_x86_64_level() >= 4 && cpuid_of(7, 0).a >= 1 && has_bits(cpuid_of(7, 1).a, AVX512_BF16);
+        __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
+    }
+    return answer;
+}
+
+int attn_is_intel(void)
+{
+    static int known; /* as above */
+    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
+    if (answer < 0) {
+        const struct cpuid_words vendor = cpuid_of(0, 0);
+        answer = vendor.b == 0x756e6547 && vendor.d == 0x49656e69 && vendor.c == 0x6c65746e; /* "Genu" "ineI" "ntel" */
+        __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
+    }
+    return answer;
+}
+
+int attn_tiles(void)
+{
+#if defined(__x86_64__) && defined(__linux__)
+    enum { ARCH_PRCTL = 158, REQUEST_PERMISSION = 0x1023, TILE_DATA = 18, TILES = 1 << 24, BF16 = 1 << 22 };
+    static int known; /* as above */
+    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
+    if (answer >= 0) return answer;
+    answer = has_bits(cpuid_of(7, 0).d, TILES | BF16);
+    if (answer) { /* Linux grants tile data to a process that asks for it, and to all its threads */
+        long result = ARCH_PRCTL;
+        __asm__ volatile("syscall"
+                         : "+a"(result)
+                         : "D"((long)REQUEST_PERMISSION), "S"((long)TILE_DATA)
+                         : "rcx", "r11", "memory");
+        answer = result == 0;
+    }
+    __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
+    return answer;
+#else
+    return 0;
+#endif
+}

@@ -1,0 +1,19 @@
+"""The arrays that kernels take, for type checkers: those of NumPy, PyTorch, JAX, and others with __dlpack__."""
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar, Union
+
+
+class HasDLPack(Protocol):
+    def __dlpack__(self) -> Any:
+        ...
+
+
+class HasArrayInterface(Protocol):
+    @property
+    def __array_interface__(self) -> Any:
+        ...
+
+
+Array = Union[HasDLPack, HasArrayInterface]
+AnyArray = TypeVar("AnyArray", bound=Array)

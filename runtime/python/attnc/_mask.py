@@ -1,0 +1,87 @@
+"""The mask of a spec as numbers: the keys that a query sees, and how that compares with the mask of a model."""
+from __future__ import annotations
+
+import re
+from typing import Any, Callable, Dict, Iterator, List, Optional
+
+import torch
+from torch import Tensor
+
+_OPERATIONS: Dict[str, Callable[..., Tensor]] = {  # the operations of expr.def on positions
+    "neg": torch.neg, "add": torch.add, "sub": torch.sub, "mul": torch.mul,
+    "div": lambda a, b: torch.div(a, b, rounding_mode="trunc"), "mod": torch.fmod, "floormod": torch.remainder,
+    "lt": torch.lt, "le": torch.le, "eq": torch.eq, "ne": torch.ne, "and": torch.logical_and, "or": torch.logical_or,
+    "not": torch.logical_not, "select": torch.where, "abs": torch.abs, "min": torch.minimum, "max": torch.maximum}
+_ENTRIES = 1 << 22  # the maximum number of pairs of queries and keys in memory
+
+
+class Unreadable(ValueError):
+    """The mask is more than a condition on positions and heads."""
+
+
+class Visible:
+    """The keys that a query sees, from the text of a graph."""
+
+    def __init__(self, graph: str) -> None:
+        masks = set(re.findall(r" where (.*)", graph))
+        if len(masks) > 1:
+            raise Unreadable("its mask is not one condition")
+        self.text = masks.pop() if masks else None
+
+    def rows(self, i: Tensor, n_q: int, n_k: int, heads: int, kv_heads: int) -> Tensor:
+        """For queries i [rows, 1]: True for keys that are seen, [1 or heads, rows, n_k]."""
+        j = torch.arange(n_k)
+        if self.text is None:
+            return torch.ones(1, len(i), n_k, dtype=torch.bool)
+        members = heads // max(kv_heads, 1)
+        values = {"i": i, "j": j, "g": torch.arange(kv_heads).view(-1, 1, 1, 1), "m": torch.arange(members).view(-1, 1, 1)}
+        sizes = {"i": n_q, "j": n_k, "g": kv_heads, "m": members}
+        words = iter(re.findall(r"[A-Za-z_]\w*|-?\d+(?!\.)|[(),]|\S", self.text))
+        made = _value(next(words), words, values, sizes)
+        if made.dim() == 4:  # it depends on heads
+            return made.expand(kv_heads, members, len(i), n_k).flatten(0, 1)
+        return made.broadcast_to(1, len(i), n_k)
+
+
+def _value(word: str, words: Iterator[str], values: Dict[str, Tensor], sizes: Dict[str, int]) -> Tensor:
+    """Evaluates the expression that starts with this word."""
+    if re.fullmatch(r"-?\d+", word):
+        return torch.tensor(int(word))
+    if word in values:
+        return values[word]
+    if word == "size":
+        _, axis, _ = next(words), next(words), next(words)
+        if axis in sizes:
+            return torch.tensor(sizes[axis])
+    if word not in _OPERATIONS or next(words) != "(":
+        raise Unreadable("its mask depends on more than positions")
+    arguments: List[Tensor] = []
+    end = ","
+    while end == ",":
+        arguments.append(_value(next(words), words, values, sizes))
+        end = next(words)
+    return _OPERATIONS[word](*arguments)
+
+
+def difference(visible: Visible, n_q: int, n_k: int, heads: int, kv_heads: int, kept: Optional[Tensor], is_causal: bool,
+               ignores: bool) -> str:
+    """Why a model's call cannot use a spec's mask; "" if it can. The spec may hide more keys than the model, but not
+    fewer, unless the model's mask is ignored. It must look ahead exactly where the model does.
+
+    kept: the model's mask, True for keys that are kept; is_causal: as scaled_dot_product_attention takes it"""
+    spec_ahead = model_ahead = hidden = False
+    step = max(1, _ENTRIES // max(n_k, 1))
+    for first in range(0, n_q, step):
+        i, j = torch.arange(first, min(first + step, n_q)).unsqueeze(1), torch.arange(n_k)
+        spec = visible.rows(i, n_q, n_k, heads, kv_heads)
+        model = (j <= i if is_causal else torch.ones(len(i), n_k, dtype=torch.bool)).unsqueeze(0)
+        if kept is not None:
+            model = model & (kept if kept.shape[-2] == 1 else kept[..., first:first + step, :])
+        ahead = j > i + n_k - n_q
+        spec_ahead |= bool((spec & ahead).any())
+        model_ahead |= bool((model & ahead).any())
+        hidden |= bool((spec & ~model).any())
+    if model_ahead != spec_ahead:
+        return ("the model lets a query see keys that come after it, which the spec does not" if model_ahead else
+                "the spec lets a query see keys that come after it, which the model does not")
+    return "the model hides keys that the spec lets a query see" if hidden and not ignores else ""

@@ -1,0 +1,504 @@
+"""Makes PyTorch models attend as a spec says: replaces what fits the spec, and reports what is left and why."""
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import math
+import sys
+from typing import Any, Dict, Generic, List, Mapping, Optional, Sequence, Tuple, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from ._compiler import Source, Spec, settings_of
+from ._kernel import Kernel
+from ._mask import Unreadable, Visible, difference
+from .torch import _WORDS, Attention, _call_text, _constant, _constant_size, _kernel_of
+
+_Model = TypeVar("_Model", bound=nn.Module)
+_Sizes = Tuple[int, int, int, int]  # n_q, n_k, heads, kv_heads
+
+# ---- a spec, and the decision if a call may use it. Arguments and results are numbers and texts, so that torch.compile
+# treats them as constants.
+
+
+def _text_of(name: str, word: str, head_dim: int, value_dim: int) -> str:
+    """The text of the kernel for these sizes and this dtype."""
+    return json.dumps([*json.loads(name), f"shape.head_dim={head_dim}", f"shape.value_dim={value_dim}", "dtype=" + word])
+
+
+@functools.lru_cache(maxsize=None)
+def _visible(text: str) -> Visible:
+    return Visible(_kernel_of(text)._info["graph"]["text"])
+
+
+def _difference(text: str, sizes: _Sizes, kept: Optional[Tensor], is_causal: bool, ignores: bool) -> str:
+    try:
+        return difference(_visible(text), *sizes, kept, is_causal, ignores)
+    except Unreadable as why:
+        return f"the spec: {why}"
+
+
+@functools.lru_cache(maxsize=4096)
+def _known_difference(text: str, sizes: _Sizes, is_causal: bool, ignores: bool) -> str:
+    return _difference(text, sizes, None, is_causal, ignores)
+
+
+def _difference_without_mask(text: str, sizes: _Sizes, is_causal: bool, ignores: bool) -> str:
+    return _known_difference(text, sizes, is_causal, ignores)
+
+
+def _masks(text: str) -> bool:
+    """True if the kernel has a mask."""
+    try:
+        return _visible(text).text is not None
+    except Unreadable:
+        return True
+
+
+def _given_by_calls(text: str) -> str:
+    """The kernel's arrays that a model's call cannot pass."""
+    return ", ".join(p.keyword for p in _kernel_of(text).parameters if p.from_seed is None)
+
+
+def _arrays(text: str) -> int:
+    return len(_kernel_of(text).parameters)
+
+
+def _own_seed(text: str, seed: Optional[int]) -> Optional[int]:
+    kernel = _kernel_of(text)
+    return kernel._seed(seed) if any(p.from_seed for p in kernel.parameters) else None
+
+
+_apart: Any = torch.compiler.disable
+for _function in _text_of, _difference_without_mask, _masks, _given_by_calls, _arrays, _own_seed:
+    _constant(_function)
+
+
+def _hides(mask: Tensor) -> Tensor:
+    """True for keys that an added mask hides: with the smallest number, or one near it."""
+    return mask < torch.finfo(mask.dtype).min / 2
+
+
+def _is_bias(mask: Tensor) -> bool:
+    return mask.dtype != torch.bool and bool(((mask != 0) & ~_hides(mask)).any())
+
+
+def _kept(mask: Tensor) -> Tensor:
+    return mask if mask.dtype == torch.bool else ~_hides(mask)
+
+
+class _Shaped:
+    """A spec whose kernels are compiled for the head size, value size and dtype of each call.
+
+    name: its text; ignores: True if it may see keys that the model's masks hide; seed: of its random arrays"""
+
+    def __init__(self, name: str, ignores: bool, seed: Optional[int]) -> None:
+        self.name, self.ignores, self.seed = name, ignores, seed
+
+    @staticmethod
+    def of(spec: Spec | Kernel, set_: Mapping[str, Any] | None, ignores: bool, seed: Optional[int]) -> _Shaped:
+        source = (spec._source if isinstance(spec, Kernel) else Source.of(spec)).with_settings(*settings_of(set_))
+        return _Shaped(json.dumps([source.operand, source.text, *source.settings]), ignores, seed)
+
+    def text(self, q: Tensor, v: Tensor) -> str:
+        return _text_of(self.name, _WORDS[q.dtype], _constant_size(q.shape[-1]), _constant_size(v.shape[-1]))
+
+    def why_not(self, q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor], is_causal: bool, enable_gqa: bool) -> str:
+        """Why a call of scaled_dot_product_attention is not replaced; "": it is."""
+        if q.device.type != "cpu":
+            return f"it computes on another device ({q.device})"
+        if q.dtype not in _WORDS or k.dtype != q.dtype or v.dtype != q.dtype:
+            return f"its dtype is {str(q.dtype).removeprefix('torch.')}"
+        if (q.dim() != 4 or k.dim() != 4 or k.shape[:-1] != v.shape[:-1] or k.shape[0] != q.shape[0]
+                or k.shape[3] != q.shape[3] or k.shape[1] == 0
+                or (q.shape[1] % k.shape[1] != 0 if enable_gqa else q.shape[1] != k.shape[1])):
+            return "its arrays have other shapes than [B, H, n_q, D], [B, G, n_k, D] and [B, G, n_k, E]"
+        text = self.text(q, v)
+        if _given_by_calls(text):
+            return f"the spec has arrays that a call has no place for: {_given_by_calls(text)}"
+        if mask is not None and mask.dim() > 1 and mask.shape[-2] == 1 < q.shape[2] and _masks(text):
+            # transformers passes the heads that share keys as rows of one query
+            return "one row of its mask is for all queries, which need not be positions then"
+        return self.why_not_by_mask(text, q, k, mask, is_causal)
+
+    def why_not_by_mask(self, text: str, q: Tensor, k: Tensor, mask: Optional[Tensor], is_causal: bool) -> str:
+        sizes = (_constant_size(q.shape[2]), _constant_size(k.shape[2]), _constant_size(q.shape[1]),
+                 _constant_size(k.shape[1]))
+        if mask is not None:
+            if _is_bias(mask):
+                return "the model adds a bias to the inner products"
+            kept = _kept(mask)
+            if not bool(kept.all()):
+                return _difference(text, sizes, kept, is_causal, self.ignores)
+        return _difference_without_mask(text, sizes, is_causal, self.ignores)
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, scale: Optional[float]) -> Tensor:
+        head_dim = q.shape[-1]
+        if scale is not None and not math.isclose(scale, head_dim ** -0.5, rel_tol=1e-6):
+            q = q * (scale * math.sqrt(head_dim))
+        text = self.text(q, v)
+        return _call_text(text, q, k, v, [None] * _arrays(text), _own_seed(text, self.seed))
+
+
+def _refuse_dropout(drops: bool) -> None:
+    if drops:
+        raise ValueError("the model drops attention weights at random, which kernels of attnc do not; set its dropout of "
+                         "attention to 0, or call model.eval()")
+
+
+# ---- the report about a model
+
+
+class Replacement(Generic[_Model]):
+    """The result of replace() for `model`. Modules that call scaled_dot_product_attention are known after their first
+    call.
+
+    replaced: the names of modules whose attention uses the spec, at least in some calls
+    left: the names of modules whose attention, or some calls of it, is unchanged, with the reason"""
+
+    def __init__(self, model: _Model) -> None:
+        self.model = model
+        self.replaced: List[str] = []
+        self.left: Dict[str, str] = {}
+        self._names = {module: name for name, module in model.named_modules()}
+        self._originals: List[Tuple[nn.Module, str, nn.Module]] = []
+        self._waiting: Dict[str, None] = {}  # in this order
+        self._unsaid: Dict[str, List[str]] = {}  # the names of modules for each message
+
+    def undo(self) -> _Model:
+        """Restores the attention of the model, and returns the model."""
+        for parent, name, original in self._originals:
+            setattr(parent, name, original)
+        forward = self.model.__dict__.get("forward")
+        if isinstance(forward, _Forward):
+            forward.remove()
+        self._originals, self.replaced, self.left = [], [], {}
+        self._waiting.clear()
+        return self.model
+
+    def __repr__(self) -> str:
+        lines = [f"replaced: {', '.join(self.replaced) or 'nothing'}"]
+        if self._waiting:
+            lines.append(f"compared with the spec when they are called: {', '.join(self._waiting)}")
+        by_reason: Dict[str, List[str]] = {}
+        for name, why in self.left.items():
+            by_reason.setdefault(why, []).append(name)
+        return "\n".join([*lines, *(f"left as it was: {', '.join(names)}: {why}" for why, names in by_reason.items())])
+
+    @_apart  # type: ignore[untyped-decorator]
+    def _note(self, name: str, why: str) -> None:
+        """Records a call from a module: the reason why it is not replaced, or ""."""
+        self._waiting.pop(name, None)
+        before = self.left.get(name, "")
+        if not why and name not in self.replaced:
+            self.replaced.append(name)
+            self._unsaid.setdefault("", []).append(name)
+        elif why and why not in before:
+            self.left[name] = f"{before}; {why}" if before else why
+            self._unsaid.setdefault(why, []).append(name)
+
+    @_apart  # type: ignore[untyped-decorator]
+    def _caller(self) -> str:
+        """The name of the calling module."""
+        frame: Any = sys._getframe(2)
+        while frame is not None:
+            module = frame.f_locals.get("self")
+            name: Optional[str] = self._names.get(module) if isinstance(module, nn.Module) else None
+            if name is not None:
+                return name
+            frame = frame.f_back
+        return ""
+
+    @_apart  # type: ignore[untyped-decorator]
+    def _settle(self) -> None:
+        """After a call of the model: records that modules named attention without such calls have another kind of
+        attention."""
+        for name in list(self._waiting):
+            self._note(name, "it does not call scaled_dot_product_attention")
+        for why, names in self._unsaid.items():
+            _say(f"left as it was, in this call: {', '.join(names)}: {why}" if why else f"replaced: {', '.join(names)}")
+        self._unsaid = {}
+
+
+def _say(text: str) -> None:
+    print("attnc: " + text.replace("\n", "\nattnc: "), file=sys.stderr, flush=True)
+
+
+def _looks_like_attention(module: nn.Module) -> bool:
+    return "attention" in type(module).__name__.lower()
+
+
+def _candidates(model: nn.Module) -> List[Tuple[str, nn.Module]]:
+    """The innermost modules whose names contain attention."""
+    return [(name, module) for name, module in model.named_modules()
+            if _looks_like_attention(module) and not isinstance(module, (nn.MultiheadAttention, Attention))
+            and not any(_looks_like_attention(inner) for inner in module.modules() if inner is not module)]
+
+
+# ---- calls of scaled_dot_product_attention
+
+
+_sdpa = nn.functional.scaled_dot_product_attention
+
+
+class _Attend:
+    """scaled_dot_product_attention that uses the spec if it may."""
+
+    def __init__(self, shaped: _Shaped, report: Replacement[Any]) -> None:
+        self.shaped, self.report = shaped, report
+
+    def __call__(self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor] = None,
+                 dropout_p: float = 0.0, is_causal: bool = False, scale: Optional[float] = None,
+                 enable_gqa: bool = False) -> Tensor:
+        compiles, shaped = torch.compiler.is_compiling(), self.shaped
+        if compiles and attn_mask is not None:
+            if dropout_p == 0 and not attn_mask.requires_grad:
+                made: Tensor = _attend_by_mask(shaped.name, shaped.ignores, shaped.seed, query, key, value, attn_mask,
+                                               is_causal, scale, enable_gqa)
+                return made
+            why = "it drops weights at random, or learns its mask"
+        else:
+            why = shaped.why_not(query, key, value, attn_mask, is_causal, enable_gqa)
+        if not compiles:
+            self.report._note(self.report._caller(), why)
+        if why:
+            return _sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+        _refuse_dropout(dropout_p != 0)
+        return shaped.attend(query, key, value, scale)
+
+
+# In a compiled graph, the values of a mask are only known at run time.
+
+
+@torch.library.custom_op("attnc::attend_by_mask", mutates_args=())
+def _attend_by_mask(name: str, ignores: bool, seed: Optional[int], q: Tensor, k: Tensor, v: Tensor, mask: Tensor,
+                    is_causal: bool, scale: Optional[float], enable_gqa: bool) -> Tensor:
+    shaped = _Shaped(name, ignores, seed)
+    if shaped.why_not(q, k, v, mask, is_causal, enable_gqa):
+        return _sdpa(q, k, v, mask, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa).contiguous()
+    return shaped.attend(q, k, v, scale)
+
+
+@_attend_by_mask.register_fake
+def _(name: str, ignores: bool, seed: Optional[int], q: Tensor, k: Tensor, v: Tensor, mask: Tensor, is_causal: bool,
+      scale: Optional[float], enable_gqa: bool) -> Tensor:
+    return q.new_empty((*q.shape[:-1], v.shape[-1]))
+
+
+@torch.library.custom_op("attnc::attend_by_mask_backward", mutates_args=())
+def _attend_by_mask_backward(name: str, ignores: bool, seed: Optional[int], q: Tensor, k: Tensor, v: Tensor, mask: Tensor,
+                             is_causal: bool, scale: Optional[float], enable_gqa: bool, dout: Tensor) -> List[Tensor]:
+    inputs = [a.detach().requires_grad_() for a in (q, k, v)]
+    with torch.enable_grad():
+        out = _attend_by_mask._init_fn(name, ignores, seed, *inputs, mask, is_causal, scale, enable_gqa)
+    return [a.contiguous() for a in torch.autograd.grad(out, inputs, dout)]
+
+
+@_attend_by_mask_backward.register_fake
+def _(name: str, ignores: bool, seed: Optional[int], q: Tensor, k: Tensor, v: Tensor, mask: Tensor, is_causal: bool,
+      scale: Optional[float], enable_gqa: bool, dout: Tensor) -> List[Tensor]:
+    return [a.new_empty(a.shape) for a in (q, k, v)]
+
+
+def _keep(ctx: Any, inputs: Tuple[Any, ...], output: Tensor) -> None:
+    ctx.before, ctx.after = inputs[:3], inputs[7:]
+    ctx.save_for_backward(*inputs[3:7])
+
+
+def _differentiate(ctx: Any, dout: Tensor) -> Tuple[Any, ...]:
+    gradients = _attend_by_mask_backward(*ctx.before, *ctx.saved_tensors, *ctx.after, dout)
+    return None, None, None, *gradients, None, None, None, None
+
+
+_attend_by_mask.register_autograd(_differentiate, setup_context=_keep)
+
+
+class _Swap(TorchFunctionMode):
+    """Replaces scaled_dot_product_attention while the context is active."""
+
+    def __init__(self, attend: _Attend) -> None:
+        super().__init__()
+        self.attend = attend
+
+    def __torch_function__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return (self.attend if function is _sdpa else function)(*args, **(kwargs or {}))
+
+
+class _Forward:
+    """The forward() of a model, in which calls of scaled_dot_product_attention may use the spec."""
+
+    def __init__(self, model: nn.Module, shaped: _Shaped, report: Replacement[Any]) -> None:
+        self.model, self.shaped, self.report = model, shaped, report
+        self.before = model.__dict__.get("forward")  # set if other code has replaced forward() before
+        model.forward = self
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.before or functools.partial(type(self.model).forward, self.model))
+
+    def remove(self) -> None:
+        del self.model.__dict__["forward"]
+        if self.before is not None:
+            self.model.__dict__["forward"] = self.before
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not torch.compiler.is_compiling():
+            return self._eagerly(*args, **kwargs)
+        nn.functional.scaled_dot_product_attention = _Attend(self.shaped, self.report)
+        try:
+            return self._original(*args, **kwargs)
+        finally:
+            nn.functional.scaled_dot_product_attention = _sdpa
+
+    @_apart  # type: ignore[untyped-decorator]
+    def _eagerly(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs with a mode, without torch.compile, which confuses attributes of tensors while a mode is active."""
+        with _Swap(_Attend(self.shaped, self.report)):
+            made = self._original(*args, **kwargs)
+        self.report._settle()
+        return made
+
+    def _original(self, *args: Any, **kwargs: Any) -> Any:
+        if self.before is not None:
+            return self.before(*args, **kwargs)
+        return type(self.model).forward(self.model, *args, **kwargs)
+
+
+# ---- modules
+
+
+class MultiheadAttention(nn.MultiheadAttention):
+    """An nn.MultiheadAttention whose heads use the spec if they may; then it returns no weights."""
+
+    attention: Attention
+    _same: bool
+    _shaped: _Shaped
+    _report: Replacement[Any]
+    _name: str
+
+    @staticmethod
+    def of(module: nn.MultiheadAttention, shaped: _Shaped, report: Replacement[Any], name: str) -> MultiheadAttention:
+        made = MultiheadAttention.__new__(MultiheadAttention)
+        nn.Module.__init__(made)
+        made.__dict__.update(module.__dict__)
+        made._modules = dict(module._modules)
+        made._same = module._qkv_same_embed_dim
+        made._qkv_same_embed_dim = False  # otherwise nn.TransformerEncoderLayer bypasses forward()
+        made._shaped, made._report, made._name = shaped, report, name
+        kernel = _kernel_of(_text_of(shaped.name, _WORDS[module.out_proj.weight.dtype], module.head_dim, module.head_dim))
+        made.attention = Attention(kernel, module.num_heads, seed=shaped.seed or 0)
+        return made
+
+    def plain(self) -> nn.MultiheadAttention:
+        """The module that it was made from, with the same parameters."""
+        made = nn.MultiheadAttention.__new__(nn.MultiheadAttention)
+        own = {"_same", "_shaped", "_report", "_name"}
+        made.__dict__.update((name, value) for name, value in self.__dict__.items() if name not in own)
+        made._modules = {name: module for name, module in self._modules.items() if name != "attention"}
+        made._qkv_same_embed_dim = self._same
+        return made
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Optional[Tensor] = None,
+                need_weights: bool = True, attn_mask: Optional[Tensor] = None, average_attn_weights: bool = True,
+                is_causal: bool = False) -> Tuple[Tensor, Optional[Tensor]]:
+        """As nn.MultiheadAttention, except that the weights are None if the heads use the spec."""
+        alone = query.dim() == 2
+        arrays: Sequence[Tensor] = (query, key, value)
+        if alone:
+            arrays = [a.unsqueeze(0) for a in arrays]
+        elif not self.batch_first:
+            arrays = [a.transpose(0, 1) for a in arrays]
+        weights: Sequence[Any] = (self.in_proj_weight.chunk(3) if self._same and self.in_proj_weight is not None
+                                  else (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight))
+        biases: Sequence[Any] = self.in_proj_bias.chunk(3) if self.in_proj_bias is not None else (None, None, None)
+        q, k, v = (nn.functional.linear(a, w, b).view(*a.shape[:2], self.num_heads, self.head_dim).transpose(1, 2)
+                   for a, w, b in zip(arrays, weights, biases))
+        why = _why_not_of_heads(self, q, k, key_padding_mask, attn_mask)
+        if not torch.compiler.is_compiling():
+            self._report._note(self._name, why)
+        if why:
+            return self.plain().forward(query, key, value, key_padding_mask, need_weights, attn_mask,
+                                        average_attn_weights, is_causal)
+        _refuse_dropout(bool(self.dropout) and self.training)
+        out = self.out_proj(self.attention(q, k, v).transpose(1, 2).flatten(2))
+        return (out[0] if alone else out if self.batch_first else out.transpose(0, 1)), None
+
+
+def _why_not_of_heads(module: MultiheadAttention, q: Tensor, k: Tensor, padding: Optional[Tensor],
+                      attn_mask: Optional[Tensor]) -> str:
+    """Why a module's heads do not use the spec; "": they do."""
+    if torch.compiler.is_compiling() and (padding is not None or attn_mask is not None):
+        raise NotImplementedError("torch.compile cannot compare the mask of an nn.MultiheadAttention with a spec; "
+                                  "undo() of the result of replace() restores it")
+    kept: Optional[Tensor] = None
+    for mask, shape in (padding, (-1, 1, 1, k.shape[2])), (attn_mask, (-1, module.num_heads, q.shape[2], k.shape[2])):
+        if mask is None:
+            continue
+        if _is_bias(mask):
+            return "the model adds a bias to the inner products"
+        here = ~mask if mask.dtype == torch.bool else _kept(mask)
+        here = here.view(shape) if mask is padding or mask.dim() == 3 else here.expand(1, 1, *here.shape)
+        kept = here if kept is None else kept & here
+    return module._shaped.why_not_by_mask(module.attention.kernel._text, q, k, kept, False)
+
+
+# ---- replace()
+
+
+def replace(model: _Model, spec: Spec | Kernel, set: Mapping[str, Any] | None = None, *, masks: str = "compare",
+            seed: int | None = None) -> Replacement[_Model]:
+    """Makes a model attend as a spec says, in place, wherever the model's calls agree with the spec.
+
+    Its nn.MultiheadAttention modules are replaced. While its forward() runs, calls of
+    torch.nn.functional.scaled_dot_product_attention use a kernel for their head size and dtype; the spec's `shape` and
+    `dtype` are ignored. Each call is compared with the spec. It is left unchanged if the model lets a query see keys
+    after its own and the spec does not, or the reverse; if the model hides a key that the spec lets be seen; if it adds
+    a bias; or if it has other shapes. The spec may hide more keys than the model.
+    masks: "compare", or "ignore": keys that the model hides, such as padding, are seen if the spec lets them be seen
+    seed: of random arrays. Learned arrays belong to nn.MultiheadAttention modules; other calls cannot have any.
+
+    Returns what is replaced and what is left, and why, and prints it on standard error; its undo() restores the
+    model."""
+    if masks not in ("compare", "ignore"):
+        raise ValueError(f"masks is {masks!r}; expected 'compare' or 'ignore'")
+    before = model.__dict__.get("forward")
+    if isinstance(before, _Forward):
+        before.report.undo()
+    shaped = _Shaped.of(spec, set, masks == "ignore", seed)
+    report = Replacement(model)
+    for name, module in list(model.named_modules()):
+        if type(module) is not nn.MultiheadAttention or not name:
+            continue
+        why = _why_not_of_module(shaped, module)
+        if why:
+            report.left[name] = why
+            continue
+        parent, _, own = name.rpartition(".")
+        holder = model.get_submodule(parent)
+        setattr(holder, own, MultiheadAttention.of(module, shaped, report, name))
+        report._originals.append((holder, own, module))
+        report.replaced.append(name)
+    for name, module in _candidates(model):
+        kind = getattr(getattr(module, "config", getattr(model, "config", None)), "_attn_implementation", "sdpa")
+        if kind == "sdpa":
+            report._waiting[name] = None
+        else:
+            report.left[name] = (f"transformers runs its {kind!r} attention, which does not call "
+                                 "scaled_dot_product_attention as attn_implementation='sdpa' does where a model has it")
+    _Forward(model, shaped, report)
+    _say(repr(report))
+    return report
+
+
+def _why_not_of_module(shaped: _Shaped, module: nn.MultiheadAttention) -> str:
+    if module.bias_k is not None or module.add_zero_attn:
+        return "it adds keys (add_bias_kv, add_zero_attn)"
+    word = _WORDS.get(module.out_proj.weight.dtype)
+    if word is None:
+        return f"its dtype is {module.out_proj.weight.dtype}"
+    kernel = _kernel_of(_text_of(shaped.name, word, module.head_dim, module.head_dim))
+    taken = [p.keyword for p in kernel.parameters if p.dtype == "i32" or {"n_q", "n_k"} & {*map(str, p.shape)}]
+    return f"the spec has arrays that a call has no place for: {', '.join(taken)}" if taken else ""
