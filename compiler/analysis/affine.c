@@ -1,11 +1,12 @@
-/* Integer expressions over the current ranges of axes, as sums: a weight for every axis, terms that are no sums but
-   that are known to grow with what they hold (the numbers of blocks) or to stay between constants (remainders), and a
-   remainder without indices. */
+/* Writes integer expressions over the current ranges of axes as sums. A sum has three parts:
+   - a weight for each axis
+   - terms that are not sums, but monotonic (numbers of blocks) or bounded (remainders)
+   - a remainder without indices */
 #include "analysis.h"
 
 #include <stdlib.h>
 
-/* Beyond these the integers of a region, which wrap, need not behave as integers do. */
+/* Integers of a region wrap. Beyond these limits they might not behave like integers. */
 enum { LARGEST_WEIGHT = 1 << 30 };
 static const int64_t LARGEST_NUMBER = INT64_C(1) << 40;
 
@@ -42,7 +43,7 @@ static bool not_negative(const struct expr *e)
     }
 }
 
-/* The x whose floormod is subtracted from something. */
+/* Returns x if e subtracts the floormod of x by `by`. */
 static const struct expr *rounded_down(const struct expr *e, const struct expr *by)
 {
     if (e->op == EXPR_SUB && e->arg[1]->op == EXPR_FLOORMOD && e->arg[1]->arg[1] == by) return e->arg[1]->arg[0];
@@ -57,7 +58,7 @@ bool floor_quotient(struct module *m, const struct expr *e, const struct expr **
     *by = e->arg[1]->integer;
     *x = rounded_down(e->arg[0], e->arg[1]);
     if (*x && divided(m, *x, *by) == e) return true;
-    *x = e->arg[0]; /* C's division rounds down where nothing is negative */
+    *x = e->arg[0]; /* C's division rounds down if nothing is negative */
     return not_negative(*x);
 }
 
@@ -110,8 +111,30 @@ bool form_scale(struct module *m, struct form *f, int64_t times)
     return true;
 }
 
-/* The least or largest value of a term. A term that the divisor divides is given as `whole` numbers of divisors:
-   floor(x / k) * k is x - x mod k. */
+/* Whether e depends only on heads, which are fixed in loops over keys. */
+static bool of_heads(const struct module *m, const struct expr *e)
+{
+    for (int a = 0; a < m->axes; a++)
+        if (expr_axes(e) >> a & 1 && m->axis[a].source != SIZE_KV_HEADS && m->axis[a].source != SIZE_MEMBERS)
+            return false;
+    return expr_axes(e) != 0 && not_negative(e);
+}
+
+/* The extreme of a remainder. If the smallest and the largest dividend have the same quotient, as for a single head,
+   remainders grow with their dividends. */
+static const struct expr *head_remainder(struct module *m, const struct expr *e, bool largest)
+{
+    const struct expr *by = e->arg[1], *low = expr_extreme(m, e->arg[0], false),
+                      *high = expr_extreme(m, e->arg[0], true), *other = expr_int(m, largest ? by->integer - 1 : 0);
+    if (!low || !high) return other;
+    return expr_make(
+        m, EXPR_SELECT,
+        expr_make(m, EXPR_EQ, expr_make(m, EXPR_DIV, low, by, NULL), expr_make(m, EXPR_DIV, high, by, NULL), NULL),
+        expr_make(m, EXPR_MOD, largest ? high : low, by, NULL), other);
+}
+
+/* Returns the minimum or maximum of a term. There is one special case: the term is floor(x / k) and *times is a
+   multiple of k. Then the extreme of k * floor(x / k) = x - x mod k is returned, and *times is divided by k. */
 static const struct expr *term_extreme(struct module *m, const struct expr *e, int64_t *times, bool largest)
 {
     const struct expr *x;
@@ -137,10 +160,18 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
         x = expr_extreme(m, a, largest);
         return x ? expr_make(m, EXPR_DIV, x, b, NULL) : NULL;
     }
+    if ((e->op == EXPR_FLOORMOD || e->op == EXPR_MOD) && constant && of_heads(m, a))
+        return head_remainder(m, e, largest);
     if (e->op == EXPR_FLOORMOD && constant) return expr_int(m, largest ? b->integer - 1 : 0);
     if (e->op == EXPR_MOD && constant)
         return expr_int(m, largest ? b->integer - 1 : not_negative(a) ? 0 : 1 - b->integer);
-    if (b && b->op == EXPR_SIZE && not_negative(a)) { /* of rows: their queries, and their members */
+    if (e->op == EXPR_MUL) { /* such as the number of a query head: key/value head * members */
+        const struct expr *factor = expr_axes(b) ? a : b, *of = factor == a ? b : a;
+        if (expr_axes(factor) || !not_negative(factor)) return NULL;
+        x = expr_extreme(m, of, largest);
+        return x ? expr_make(m, EXPR_MUL, x, factor, NULL) : NULL;
+    }
+    if (b && b->op == EXPR_SIZE && not_negative(a)) { /* of rows: a row's query and member */
         if (e->op == EXPR_MOD) return largest ? expr_make(m, EXPR_SUB, b, expr_int(m, 1), NULL) : expr_int(m, 0);
         x = e->op == EXPR_DIV ? expr_extreme(m, a, largest) : NULL;
         return x ? expr_make(m, EXPR_DIV, x, b, NULL) : NULL;
@@ -176,7 +207,7 @@ const struct expr *expr_extreme(struct module *m, const struct expr *e, bool lar
     return form_add(m, &f, e, 1) ? form_extreme(m, &f, 1, largest) : NULL;
 }
 
-/* a - b where it is the same for all sizes and ranges. */
+/* Finds a - b if the difference is the same for all sizes and ranges. */
 bool known_difference(struct module *m, const struct expr *a, const struct expr *b, int64_t *difference)
 {
     const struct expr *pending[64], *atom[32];

@@ -1,23 +1,24 @@
-/* Weights that fall by the same factor from key to key: what is base^(distance of query and key), times something of
-   the query alone and something of the key alone, however it was written. */
+/* Recognises weights that decay by the same factor from key to key, however the user wrote them. Such a weight is
+   base^(distance of query and key), times a factor of the query and a factor of the key. */
 #include "analysis.h"
 
 #include <math.h>
 
 enum { QUERY, KEY, MAX_LINES = 8 };
 
-/* The sum of unit * (query * position of the query + key * position of the key) over the lines, and of the rests. */
+/* An exponent: the sum of scale * (query * position of the query + key * position of the key) over the lines, and the
+   terms that depend on one side only. */
 struct exponent {
     struct module *m;
     const struct value *value;
     int lane, stream;
-    bool ordered; /* keys come at or before the query: a distance is its own amount */
+    bool ordered; /* no key comes after the query, so a distance is its absolute value */
     int lines;
     struct {
-        const struct expr *unit;
+        const struct expr *scale;
         double query, key;
     } line[MAX_LINES];
-    const struct expr *rest[2];
+    const struct expr *terms[2];
 };
 
 static bool uses(const struct exponent *x, const struct expr *e, int axis)
@@ -35,29 +36,29 @@ static const struct expr *make(const struct exponent *x, enum expr_op op, const 
     return expr_make(x->m, op, a, b, NULL);
 }
 
-/* False when e needs query and key both. */
-static bool add_rest(struct exponent *x, const struct expr *e, const struct expr *unit, double factor)
+/* Returns false if e depends on both query and key. */
+static bool add_term(struct exponent *x, const struct expr *e, const struct expr *scale, double factor)
 {
     if (expr_is_real(e, 0)) return true;
     if (uses(x, e, x->lane) && uses(x, e, x->stream)) return false;
-    const struct expr **rest = &x->rest[uses(x, e, x->stream) ? KEY : QUERY];
-    e = make(x, EXPR_MUL, make(x, EXPR_MUL, e, unit), expr_real(x->m, factor));
-    *rest = *rest ? make(x, EXPR_ADD, *rest, e) : e;
+    const struct expr **terms = &x->terms[uses(x, e, x->stream) ? KEY : QUERY];
+    e = make(x, EXPR_MUL, make(x, EXPR_MUL, e, scale), expr_real(x->m, factor));
+    *terms = *terms ? make(x, EXPR_ADD, *terms, e) : e;
     return true;
 }
 
-static bool add_line(struct exponent *x, const struct expr *unit, double query, double key)
+static bool add_line(struct exponent *x, const struct expr *scale, double query, double key)
 {
     int k = 0;
-    while (k < x->lines && x->line[k].unit != unit) k++;
+    while (k < x->lines && x->line[k].scale != scale) k++;
     if (k == MAX_LINES) return false;
-    if (k == x->lines) x->line[x->lines++].unit = unit;
+    if (k == x->lines) x->line[x->lines++].scale = scale;
     x->line[k].query += query;
     x->line[k].key += key;
     return true;
 }
 
-/* The positions in a form, and how much it is where both are 0. */
+/* Takes the positions out of a form; returns its value where both are 0. */
 static const struct expr *take_positions(struct exponent *x, struct form *f, int64_t *query, int64_t *key)
 {
     *query = f->weight[x->lane];
@@ -73,7 +74,7 @@ static const struct expr *take_positions(struct exponent *x, struct form *f, int
                                                                     : make(x, EXPR_SUB, f->remainder, ahead);
 }
 
-static bool add_integer(struct exponent *x, const struct expr *e, const struct expr *unit, double factor)
+static bool add_integer(struct exponent *x, const struct expr *e, const struct expr *scale, double factor)
 {
     int64_t query, key;
     if (e->op == EXPR_ABS && x->ordered) {
@@ -86,12 +87,12 @@ static bool add_integer(struct exponent *x, const struct expr *e, const struct e
         e = query > 0 ? e->arg[0] : make(x, EXPR_NEG, e->arg[0], NULL);
     }
     struct form f = {.remainder = expr_int(x->m, 0)};
-    if (!form_add(x->m, &f, e, 1)) return add_rest(x, e, unit, factor);
-    bool good = add_rest(x, take_positions(x, &f, &query, &key), unit, factor);
+    if (!form_add(x->m, &f, e, 1)) return add_term(x, e, scale, factor);
+    bool good = add_term(x, take_positions(x, &f, &query, &key), scale, factor);
     for (int a = 0; a < x->m->axes && good; a++)
-        if (f.weight[a]) good = add_rest(x, expr_leaf(x->m, EXPR_INDEX, a), unit, factor * (double)f.weight[a]);
-    for (int k = 0; k < f.terms && good; k++) good = add_rest(x, f.term[k].e, unit, factor * (double)f.term[k].times);
-    return good && ((query == 0 && key == 0) || add_line(x, unit, factor * (double)query, factor * (double)key));
+        if (f.weight[a]) good = add_term(x, expr_leaf(x->m, EXPR_INDEX, a), scale, factor * (double)f.weight[a]);
+    for (int k = 0; k < f.terms && good; k++) good = add_term(x, f.term[k].e, scale, factor * (double)f.term[k].times);
+    return good && ((query == 0 && key == 0) || add_line(x, scale, factor * (double)query, factor * (double)key));
 }
 
 static bool constant(const struct expr *e)
@@ -104,28 +105,28 @@ static double value_of(const struct expr *e)
     return e->op == EXPR_INT ? (double)e->integer : e->real;
 }
 
-static bool add(struct exponent *x, const struct expr *e, const struct expr *unit, double factor)
+static bool add(struct exponent *x, const struct expr *e, const struct expr *scale, double factor)
 {
-    if (independent(x, e)) return add_rest(x, e, unit, factor);
+    if (independent(x, e)) return add_term(x, e, scale, factor);
     const struct expr *a = e->arg[0], *b = e->arg[1];
     bool multiple = e->op == EXPR_MUL && !constant(b) && (independent(x, a) || independent(x, b));
-    if (e->type != TYPE_REAL && !multiple) return add_integer(x, e, unit, factor);
+    if (e->type != TYPE_REAL && !multiple) return add_integer(x, e, scale, factor);
     switch ((int)e->op) {
-    case EXPR_ADD: return add(x, a, unit, factor) && add(x, b, unit, factor);
-    case EXPR_SUB: return add(x, a, unit, factor) && add(x, b, unit, -factor);
-    case EXPR_NEG: return add(x, a, unit, -factor);
+    case EXPR_ADD: return add(x, a, scale, factor) && add(x, b, scale, factor);
+    case EXPR_SUB: return add(x, a, scale, factor) && add(x, b, scale, -factor);
+    case EXPR_NEG: return add(x, a, scale, -factor);
     case EXPR_MUL:
-        if (constant(b)) return add(x, a, unit, factor * value_of(b));
-        if (independent(x, b)) return add(x, a, make(x, EXPR_MUL, unit, b), factor);
-        if (independent(x, a)) return add(x, b, make(x, EXPR_MUL, unit, a), factor);
+        if (constant(b)) return add(x, a, scale, factor * value_of(b));
+        if (independent(x, b)) return add(x, a, make(x, EXPR_MUL, scale, b), factor);
+        if (independent(x, a)) return add(x, b, make(x, EXPR_MUL, scale, a), factor);
         break;
     case EXPR_DIV:
-        if (constant(b)) return add(x, a, unit, factor / value_of(b));
-        if (independent(x, b)) return add(x, a, make(x, EXPR_DIV, unit, b), factor);
+        if (constant(b)) return add(x, a, scale, factor / value_of(b));
+        if (independent(x, b)) return add(x, a, make(x, EXPR_DIV, scale, b), factor);
         break;
     default: break;
     }
-    return add_rest(x, e, unit, factor);
+    return add_term(x, e, scale, factor);
 }
 
 const char *decay_of(struct module *m, const struct value *weight, int lane, int stream, bool ordered,
@@ -137,21 +138,22 @@ const char *decay_of(struct module *m, const struct value *weight, int lane, int
     const char *what = arena_printf(m->arena, "%s(…) of query and key has no finite features", expr_name(e->op));
     if (e->op != EXPR_POW && e->op != EXPR_EXP && e->op != EXPR_EXP2) return what;
     if ((base && !independent(x, base)) || !add(x, e->arg[base ? 1 : 0], one, 1)) return what;
-    const struct expr *rate = NULL; /* how much the exponent grows with the distance */
+    const struct expr *rate = NULL; /* the growth of the exponent with the distance */
     for (int k = 0; k < x->lines; k++) {
         if (x->line[k].query != -x->line[k].key) return what;
-        const struct expr *part = make(x, EXPR_MUL, x->line[k].unit, expr_real(m, x->line[k].query));
+        const struct expr *part = make(x, EXPR_MUL, x->line[k].scale, expr_real(m, x->line[k].query));
         rate = rate ? make(x, EXPR_ADD, rate, part) : part;
     }
     if (!rate) return what;
     out->base = !base ? make(x, e->op, rate, NULL) : expr_is_real(rate, 1) ? base : make(x, EXPR_POW, base, rate);
     for (int side = 0; side < 2; side++) {
-        const struct expr *rest = x->rest[side];
-        out->factor[side] = !rest ? one : base ? make(x, EXPR_POW, base, rest) : make(x, e->op, rest, NULL);
+        const struct expr *terms = x->terms[side];
+        out->factor[side] = !terms ? one : base ? make(x, EXPR_POW, base, terms) : make(x, e->op, terms, NULL);
     }
     struct real_range range = real_range(out->base);
     if (range.low > 1 || (range.low > 0 && range.high > 1))
-        return "a weight that may grow with the distance of query and key cannot be carried";
-    if (!(range.low > 0)) return "only a base above 0 can be carried to a power that is the distance of query and key";
+        return "no state can be carried for a weight that may grow with the distance between query and key";
+    if (!(range.low > 0))
+        return "no state can be carried for a power with the distance between query and key unless its base is above 0";
     return NULL;
 }

@@ -1,5 +1,5 @@
-/* The lists of blocks that masks draw at random, and the unions of ranges: how many there are, and the workspace that
-   they take. */
+/* Counts the lists of blocks that masks draw at random, and the unions of ranges. Computes the workspace that these
+   lists and unions need. */
 #include "analysis.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
@@ -30,7 +30,7 @@ void draw_lists(const struct stmt *s, struct drawn_list *list)
     for (const struct stmt *inner = s->body; inner; inner = inner->next) draw_lists(inner, list);
 }
 
-/* How many lists a tile of queries has, at most: one for every block it touches. */
+/* Returns the maximum number of lists for a tile of queries. Every block that the tile touches has one list. */
 static int64_t lists_of(const struct compilation *c, const struct expr *drawn)
 {
     struct roles roles;
@@ -39,7 +39,7 @@ static int64_t lists_of(const struct compilation *c, const struct expr *drawn)
     roles_of(c->graph, 0, &roles);
     const bool in_lanes = roles.lane >= 0 && (expr_axes(drawn->arg[0]) >> roles.lane & 1);
     floor_quotient(c->loops->module, drawn->arg[0], &x, &block);
-    return ((in_lanes ? c->tile_q : c->tile_k) - 2 + block) / block + 1;
+    return ((in_lanes ? c->tiling.tile_q : c->tiling.tile_k) - 2 + block) / block + 1;
 }
 
 static int64_t round_64(int64_t bytes)

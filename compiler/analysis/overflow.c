@@ -1,5 +1,5 @@
-/* Exponentials in the user's expressions that may overflow: those of an unbounded argument that the stabilise pass
-   could not make relative to a maximum. */
+/* Finds values that may overflow: exponentials of an unbounded argument in the user's expressions, and weights of high
+   degree, if the stabilise pass could not make them relative to a maximum. */
 #include "analysis.h"
 #include "../expression/expression.h"
 #include "../schedule/schedule.h"
@@ -8,7 +8,8 @@
 #include <float.h>
 #include <math.h>
 
-/* Whether the exponent is relative to a maximum, or is made of maxima alone: a factor that the result itself has. */
+/* Whether the exponent is relative to a maximum, or consists only of maxima. In the latter case the exponential is a
+   factor of the result itself. */
 static bool is_maximum(const struct graph *g, const struct value *v, const struct expr *e)
 {
     if (e->op == EXPR_OPERAND)
@@ -24,7 +25,7 @@ static bool is_maximum(const struct graph *g, const struct value *v, const struc
     return any && (all || e->op == EXPR_MAX);
 }
 
-/* Of exp, exp2 and pow with such an argument. NULL: it is another operation. */
+/* Returns the exponent of exp, exp2 or pow, or NULL for any other operation. */
 static const struct expr *exponent_of(const struct expr *e)
 {
     return e->op == EXPR_EXP || e->op == EXPR_EXP2 ? e->arg[0] : e->op == EXPR_POW ? e->arg[1] : NULL;
@@ -41,7 +42,7 @@ static bool has_loose_exponential(const struct graph *g, const struct value *v, 
     return false;
 }
 
-/* Whether a kernel has an exponential that nothing keeps small. */
+/* Whether a kernel has an exponential that nothing bounds. */
 static bool any_loose(const struct compilation *const *compilation, int compilations)
 {
     for (int c = 0; c < compilations; c++) {
@@ -61,7 +62,7 @@ static bool is_square_of(const struct value *v, int of)
            v->operand[e->arg[0]->integer].of == of;
 }
 
-/* The most that |row| can be, where a row is x / sqrt(c * <x, x> + eps): 1 / sqrt(c). Else infinity. */
+/* The maximum of |row| if a row is x / sqrt(c * <x, x> + eps): 1 / sqrt(c). Otherwise infinity. */
 static double norm_max(const struct graph *g, const struct value *row)
 {
     if (row->op != GRAPH_MAP || row->expr->op != EXPR_MUL) return INFINITY;
@@ -70,7 +71,7 @@ static double norm_max(const struct graph *g, const struct value *row)
         if (x->op != EXPR_OPERAND || by->op != EXPR_OPERAND) return INFINITY;
         const struct value *inverse = &g->value[row->operand[by->integer].of];
         const struct expr *of = inverse->op == GRAPH_MAP ? inverse->expr : NULL;
-        if (of && of->op == EXPR_SELECT && expr_is_real(of->arg[1], 0)) of = of->arg[2]; /* a row of zeros stays one */
+        if (of && of->op == EXPR_SELECT && expr_is_real(of->arg[1], 0)) of = of->arg[2]; /* a row of zeros stays zero */
         const struct expr *root = of && of->op == EXPR_DIV && expr_is_real(of->arg[0], 1) ? of->arg[1] : NULL;
         if (!root || root->op != EXPR_SQRT) continue;
         const struct expr *square = root->arg[0];
@@ -90,7 +91,7 @@ static double norm_max(const struct graph *g, const struct value *row)
     return INFINITY;
 }
 
-/* The most that the inner product of a query and a key can be, in the weight that the user wrote. */
+/* Returns the maximum inner product of a query and a key in the weight that the user wrote. */
 static double product_max(const struct graph *g)
 {
     double max = 0;
@@ -107,15 +108,15 @@ static double product_max(const struct graph *g)
     return max > 0 ? max : INFINITY;
 }
 
-/* ---- in the user's terms ---- */
+/* ---- messages about the user's expressions ---- */
 
 static bool is_factor(const struct expr *e, const struct expr *factor)
 {
     return e == factor || (e->op == EXPR_MUL && (is_factor(e->arg[0], factor) || is_factor(e->arg[1], factor)));
 }
 
-/* Whether an infinity of x reaches the value of e: not through what stays below `largest`, and not from a denominator
-   above 0. */
+/* An infinite x does no harm inside an expression that stays below `largest`, or in a positive denominator. Returns
+   whether e has x in any other place. */
 static bool is_exposed(const struct expr *e, const struct expr *x, struct real_range s, double largest)
 {
     if (e == x) return true;
@@ -128,7 +129,7 @@ static bool is_exposed(const struct expr *e, const struct expr *x, struct real_r
     return false;
 }
 
-/* `max`: of |s|. What is a factor of the whole weight is not to blame where another exponential is there. */
+/* `max` bounds |s|. A factor of the whole weight is only reported if no other exponential overflows. */
 static void warn_expression(struct arena *arena, const struct expression *e, bool weight, double max, enum dtype dtype,
                             struct diagnostics *d)
 {
@@ -149,13 +150,33 @@ static void warn_expression(struct arena *arena, const struct expression *e, boo
     const char *bound = power ? ""
                               : arena_printf(arena, ", as in exp(fmin(s, %.0f.0))",
                                              floor(log(largest)) - 28); /* with room for sums */
-    diagnostics_warning(d, found->at,
-                        "%s'%s' overflows %s where its exponent is large%s, and rows of the result are NaN then", where,
-                        power ? "pow" : "exp", dtype_name(dtype_of_sums(dtype)), above);
-    diagnostics_note(d, found->at,
-                     "a maximum is subtracted only where the whole weight is a multiple of an exponential: bound the "
-                     "exponent%s, or write the weight so",
-                     bound);
+    diagnostics_warning(d, found->at, "%s'%s' overflows %s if its exponent is large%s; rows of the result are then NaN",
+                        where, power ? "pow" : "exp", dtype_name(dtype_of_sums(dtype)), above);
+    diagnostics_note(
+        d, found->at,
+        "a maximum is subtracted only if the whole weight is a multiple of an exponential: write it so, or "
+        "bound the exponent%s",
+        bound);
+}
+
+/* Warns of weights that overflow for a moderate base, in a form that does not compute them relative to a maximum. */
+static void warn_powers(const struct spec *spec, const struct graph *source,
+                        const struct compilation *const *compilation, int compilations, struct diagnostics *d)
+{
+    const double growth = weight_growth(source);
+    const struct compilation *bare = NULL;
+    for (int c = 0; c < compilations; c++)
+        if (!relative_degree(compilation[c]->graph)) bare = compilation[c];
+    if (!bare || growth < (double)overflow_degree(spec->dtype)) return;
+    diagnostics_warning(
+        d, spec->similarity.at,
+        "a weight of degree %.0f overflows %s in the %s form if its base exceeds %.3g: that row of the result is "
+        "NaN; a row whose bases are all below %.2g underflows: its result is inexact or 0",
+        growth, dtype_name(dtype_of_sums(spec->dtype)), bare->program.linear ? "linear" : "quadratic",
+        overflow_base(spec->dtype, growth), underflow_base(spec->dtype, growth));
+    diagnostics_note(d, spec->similarity.at,
+                     "the quadratic form divides a power by the maximum of its row if the weight is one power and the "
+                     "row is divided by its sum");
 }
 
 void overflow_warn(const struct spec *spec, const struct graph *source, const struct compilation *const *compilation,
@@ -163,6 +184,7 @@ void overflow_warn(const struct spec *spec, const struct graph *source, const st
 {
     const struct similarity *s = &spec->similarity;
     struct arena *arena = source->module->arena;
+    warn_powers(spec, source, compilation, compilations, d);
     if ((!s->weight && !s->modify) || !any_loose(compilation, compilations)) return;
     if (s->weight) warn_expression(arena, s->weight, true, product_max(source), spec->dtype, d);
     if (s->modify) warn_expression(arena, s->modify, false, INFINITY, spec->dtype, d);

@@ -1,23 +1,26 @@
-/* Which keys a conjunction of conditions leaves, in periods: found from those of its conditions that repeat themselves
-   along queries and keys, i.e. that depend on them only through remainders. What is found is tried out, residue by
-   residue. */
+/* Finds the keys that a conjunction of conditions selects in every period. Only periodic conditions are used:
+   conditions that depend on queries and keys only through remainders. The conditions are tried for each residue. */
 #include "analysis.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Residues of a key, and pairs of one with that of a query, that are tried. */
-enum { MAX_RESIDUES = 4096, MAX_TRIED = 1 << 17 };
+/* MAX_RESIDUES limits the residues of a key that are tried, and MAX_TRIED the pairs of residues of query and key. A
+   short tile has MIN_QUERIES queries. */
+enum { MAX_RESIDUES = 4096, MAX_TRIED = 1 << 17, MIN_QUERIES = 16 };
 enum side { QUERY, KEY };
 
-/* What stands for the position of a query and for a key. `together`: both move at once, and are the side QUERY. */
+/* The expressions for the position of a query and of a key.
+   - `joint`: both move at once, and count as the side QUERY.
+   - `swapped`: `query` is a key and `key` is a query, which may come before the first key. */
 struct positions {
     struct module *m;
     const struct expr *query, *key;
-    bool together;
+    bool joint, swapped;
 };
 
-/* How an integer moves when the position of the query (0) or of the key (1) moves by its period: by by[0], by[1]. */
+/* Describes how an integer changes. The integer changes by by[0] if the query's position moves by period[0], and by
+   by[1] if the key's position moves by period[1]. */
 struct moving {
     int64_t period[2], by[2];
 };
@@ -32,9 +35,9 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
-/* ---- what moves how ---- */
+/* ---- how expressions change ---- */
 
-/* Brings both to one period on either side. */
+/* Gives a and b the same periods. */
 static bool align(struct moving *a, struct moving *b)
 {
     for (int k = 0; k < 2; k++) {
@@ -52,7 +55,7 @@ static bool stays(const struct moving *a)
     return a->by[QUERY] == 0 && a->by[KEY] == 0;
 }
 
-static bool move_together(struct moving *a, struct moving *b)
+static bool move_alike(struct moving *a, struct moving *b)
 {
     return align(a, b) && a->by[QUERY] == b->by[QUERY] && a->by[KEY] == b->by[KEY];
 }
@@ -64,7 +67,7 @@ static bool multiply(struct moving *a, int64_t times)
     return true;
 }
 
-/* So long a period that the number moves by whole multiples of `divisor`. */
+/* Extends the periods until the number changes by multiples of `divisor`. */
 static bool whole_multiples(struct moving *a, int64_t divisor)
 {
     for (int k = 0; k < 2; k++) {
@@ -81,7 +84,7 @@ static bool positive(const struct expr *e)
     return e->op == EXPR_INT && e->integer > 0 && e->integer <= MAX_RESIDUES;
 }
 
-/* False where that is not known. */
+/* Finds how e changes. Returns false if the change is not known. */
 static bool moving(const struct positions *x, const struct expr *e, struct moving *out)
 {
     struct moving other = {{1, 1}, {0, 0}}, third;
@@ -89,13 +92,13 @@ static bool moving(const struct positions *x, const struct expr *e, struct movin
     int64_t by;
     *out = other;
     if (e == x->query || e == x->key) {
-        out->by[e == x->key && !x->together ? KEY : QUERY] = 1;
+        out->by[e == x->key && !x->joint ? KEY : QUERY] = 1;
         return true;
     }
     switch ((int)e->op) {
     case EXPR_INT: return true;
     case EXPR_NEG: return moving(x, a, out) && multiply(out, -1);
-    case EXPR_ADD: /* the same as a - -b */
+    case EXPR_ADD:
     case EXPR_SUB:
         if (!moving(x, a, out) || !moving(x, b, &other) || !align(out, &other)) return false;
         for (int k = 0; k < 2; k++) out->by[k] += e->op == EXPR_ADD ? other.by[k] : -other.by[k];
@@ -115,11 +118,11 @@ static bool moving(const struct positions *x, const struct expr *e, struct movin
     case EXPR_LT:
     case EXPR_EQ:
     case EXPR_NE:
-        if (!moving(x, a, out) || !moving(x, b, &other) || !move_together(out, &other)) return false;
+        if (!moving(x, a, out) || !moving(x, b, &other) || !move_alike(out, &other)) return false;
         out->by[QUERY] = out->by[KEY] = 0;
         return true;
     case EXPR_MIN:
-    case EXPR_MAX: return moving(x, a, out) && moving(x, b, &other) && move_together(out, &other);
+    case EXPR_MAX: return moving(x, a, out) && moving(x, b, &other) && move_alike(out, &other);
     case EXPR_ABS:
     case EXPR_NOT: return moving(x, a, out) && stays(out);
     case EXPR_AND:
@@ -127,14 +130,14 @@ static bool moving(const struct positions *x, const struct expr *e, struct movin
     case EXPR_SELECT:
         if (!moving(x, a, &third) || !stays(&third) || !moving(x, b, out) || !moving(x, e->arg[2], &other))
             return false;
-        return move_together(out, &other) && align(out, &third);
+        return move_alike(out, &other) && align(out, &third);
     default: return false;
     }
 }
 
-/* ---- C's remainder is the one of mathematics where nothing is negative ---- */
+/* ---- C's remainder is the mathematical one if nothing is negative ---- */
 
-/* Whether one of the conditions says that e, which may name the query, is not negative: as no key is. */
+/* Whether a condition says that e, which may name the query, is not negative. Keys are not negative. */
 static bool said_not_negative(const struct positions *x, const struct expr *e, int conditions,
                               const struct expr *const *condition)
 {
@@ -148,15 +151,16 @@ static bool said_not_negative(const struct positions *x, const struct expr *e, i
         if (!form_add(m, &f, e, 1) || !form_add(m, &f, c->arg[1], -1) || !form_add(m, &f, c->arg[0], 1) || f.terms)
             continue;
         bool plain = true;
-        for (int a = 0; a < m->axes; a++) plain &= a == x->key->integer ? f.weight[a] >= 0 : f.weight[a] == 0;
+        for (int a = 0; a < m->axes; a++)
+            plain &= a == x->key->integer && !x->swapped ? f.weight[a] >= 0 : f.weight[a] == 0;
         if (plain && known_difference(m, f.remainder, expr_int(m, 0), &more) && more + (c->op == EXPR_LT) >= 0)
             return true;
     }
     return false;
 }
 
-/* What the position of a query is made of may be negative, where there are more queries than keys; what a key is made
-   of not. */
+/* Whether e is never negative. The position of a query can be negative if there are more queries than keys. The
+   position of a key is never negative. */
 static bool not_negative(const struct positions *x, const struct expr *e, int conditions,
                          const struct expr *const *condition)
 {
@@ -185,10 +189,12 @@ static bool not_negative(const struct positions *x, const struct expr *e, int co
     case EXPR_ABS: return a->type != TYPE_REAL;
     default: break;
     }
-    return e == x->key || e->type == TYPE_BOOL || said_not_negative(x, e, conditions, condition);
+    return e == (x->swapped ? x->query : x->key) || e->type == TYPE_BOOL ||
+           said_not_negative(x, e, conditions, condition);
 }
 
-/* The same with remainders that are not negative, under the conditions. */
+/* Returns e with quotients and remainders that round down. The replacement is valid if the conditions exclude negative
+   operands. */
 static const struct expr *rounded_down(const struct positions *x, const struct expr *e, int conditions,
                                        const struct expr *const *condition)
 {
@@ -204,7 +210,15 @@ static const struct expr *rounded_down(const struct positions *x, const struct e
         not_negative(x, e->arg[0], conditions, condition))
         return e->op == EXPR_MOD ? expr_make(m, EXPR_FLOORMOD, arg[0], arg[1], NULL)
                                  : floor_divide(m, arg[0], arg[1]->integer);
-    if (e->op == EXPR_EQ || e->op == EXPR_NE) /* whether it divides does not hang on the sign */
+    if ((e->op == EXPR_MOD || e->op == EXPR_DIV) && positive(e->arg[1])) { /* of a negative number: rounded up */
+        const struct expr *opposite = expr_make(m, EXPR_NEG, arg[0], NULL, NULL);
+        if (not_negative(x, expr_make(m, EXPR_NEG, e->arg[0], NULL, NULL), conditions, condition))
+            return expr_make(m, EXPR_NEG,
+                             e->op == EXPR_MOD ? expr_make(m, EXPR_FLOORMOD, opposite, arg[1], NULL)
+                                               : floor_divide(m, opposite, arg[1]->integer),
+                             NULL, NULL);
+    }
+    if (e->op == EXPR_EQ || e->op == EXPR_NE) /* divisibility does not depend on the sign */
         for (int k = 0; k < 2; k++)
             if (arg[k]->op == EXPR_MOD && positive(arg[k]->arg[1]) && expr_is_real(arg[1 - k], 0)) {
                 arg[k] = expr_make(m, EXPR_FLOORMOD, arg[k]->arg[0], arg[k]->arg[1], NULL);
@@ -224,22 +238,22 @@ struct trial {
     int64_t index[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], size[MAX_AXES];
 };
 
-static bool left(struct trial *t, int64_t query, int64_t key)
+static bool selects(struct trial *t, int64_t query, int64_t key)
 {
-    t->lo[t->query] = query; /* which stands for the position */
+    t->lo[t->query] = query; /* stands for the position */
     t->index[t->key] = key;
     for (int k = 0; k < t->count; k++)
         if (!expr_eval_int(t->e[k], &t->env)) return false;
     return true;
 }
 
-/* The shortest run of residues, perhaps around the end, that has all of those that are left. */
-static int64_t run_of(const bool *is_left, int64_t period, int64_t *first, int64_t *count)
+/* The shortest run of residues, possibly around the end, that contains all selected ones. */
+static int64_t run_of(const bool *selected, int64_t period, int64_t *first, int64_t *count)
 {
     int64_t longest = -1, last = -1;
     *count = 0;
     for (int64_t r = 0; r < 2 * period; r++) {
-        if (!is_left[r % period]) continue;
+        if (!selected[r % period]) continue;
         *count += r < period;
         if (last >= 0 && r - last - 1 > longest) longest = r - last - 1, *first = r % period;
         last = r;
@@ -247,95 +261,195 @@ static int64_t run_of(const bool *is_left, int64_t period, int64_t *first, int64
     return *count ? period - longest : 0;
 }
 
-/* What is left for one of the first `queries` queries. */
-static void try_residues(struct trial *t, int64_t queries, bool *is_left)
+/* Marks the residues that any of the first `queries` queries selects. */
+static void try_residues(struct trial *t, int64_t queries, bool *selected)
 {
     for (int64_t r = 0; r < t->period; r++) {
-        is_left[r] = false;
-        for (int64_t q = 0; q < queries && !is_left[r]; q++) is_left[r] = left(t, q, r);
+        selected[r] = false;
+        for (int64_t q = 0; q < queries && !selected[r]; q++) selected[r] = selects(t, q, r);
     }
 }
 
-/* Whether what is left for a query moves with it, as it does for all if it does for the first `queries`. */
+/* Whether the selection moves with the query. It is enough to test the first `queries` queries. */
 static bool moves_along(struct trial *t, int64_t queries, const bool *at_zero)
 {
     for (int64_t q = 1; q <= queries; q++)
         for (int64_t r = 0; r < t->period; r++)
-            if (left(t, q, q + r) != at_zero[r]) return false;
+            if (selects(t, q, q + r) != at_zero[r]) return false;
     return true;
 }
 
-/* The shortest period of what is left. */
-static int64_t shortest(const bool *is_left, int64_t period)
+/* Marks the residues, counted from the query, that any of the first `queries` queries selects. */
+static void try_along(struct trial *t, int64_t queries, bool *selected)
+{
+    for (int64_t r = 0; r < t->period; r++) {
+        selected[r] = false;
+        for (int64_t q = 0; q < queries && !selected[r]; q++) selected[r] = selects(t, q, q + r);
+    }
+}
+
+/* The shortest period of the selection. */
+static int64_t shortest(const bool *selected, int64_t period)
 {
     for (int64_t p = 1; p < period; p++) {
         bool repeats = period % p == 0;
-        for (int64_t r = p; r < period && repeats; r++) repeats = is_left[r] == is_left[r - p];
+        for (int64_t r = p; r < period && repeats; r++) repeats = selected[r] == selected[r - p];
         if (repeats) return p;
     }
     return period;
 }
 
-/* Those conditions that repeat themselves, rounded down: how many; their periods, and that of all positions moving
-   together. */
+struct residues {
+    int64_t period, first, run, count;
+};
+
+static struct residues residues_of(const bool *selected, int64_t period)
+{
+    struct residues made = {.period = shortest(selected, period)};
+    made.run = run_of(selected, made.period, &made.first, &made.count);
+    return made;
+}
+
+/* Whether `these` select a larger share of a period than `others` do for a tile of MIN_QUERIES queries. */
+static bool is_denser(const struct residues *these, const struct residues *others)
+{
+    return these->run * others->period > (others->run + MIN_QUERIES - 1) * these->period;
+}
+
+/* Collects the periodic conditions, with quotients rounded down, and returns the number of these conditions. Sets
+   `period` to the period of the conditions, and `joint` to their period if query and key move together. */
 static int periodic_conditions(const struct positions *x, int conditions, const struct expr *const *condition,
                                const struct expr **periodic, uint64_t *which, struct moving *period,
-                               struct moving *together)
+                               struct moving *joint)
 {
     struct positions diagonal = *x;
     int count = 0;
-    diagonal.together = true;
-    *period = *together = (struct moving){{1, 1}, {0, 0}};
+    diagonal.joint = true;
+    *period = *joint = (struct moving){{1, 1}, {0, 0}};
     *which = 0;
     for (int k = 0; k < conditions && k < 64; k++) {
         const struct expr *e = rounded_down(x, condition[k], conditions, condition);
         struct moving one, both;
         if (e->op == EXPR_INT || !moving(x, e, &one) || !stays(&one) || !align(period, &one)) continue;
-        if (!moving(&diagonal, e, &both) || !align(together, &both)) continue;
+        if (!moving(&diagonal, e, &both) || !align(joint, &both)) continue;
         periodic[count++] = e;
         *which |= UINT64_C(1) << k;
     }
     return count;
 }
 
-void conjunction_period(struct module *m, int query_axis, int key_axis, int conditions,
+/* Returns the first residue that a query selects, as an expression of the query's position. Returns NULL if this
+   residue is not known, or if the selection depends on more than the key's residue. */
+static const struct expr *first_residue(const struct positions *x, const struct trial *t)
+{
+    struct module *m = x->m;
+    const struct expr *period = expr_int(m, t->period), *column = expr_make(m, EXPR_FLOORMOD, x->key, period, NULL),
+                      *row = expr_make(m, EXPR_FLOORMOD, x->query, period, NULL), *all = expr_int(m, 1);
+    for (int k = 0; k < t->count; k++) all = expr_make(m, EXPR_AND, all, t->e[k], NULL);
+    if (expr_has(expr_replace(m, all, column, period), EXPR_INDEX)) return NULL;
+    struct ranges ranges;
+    region_ranges(m, expr_replace(m, all, column, x->key), (int)x->key->integer, false, &ranges);
+    if (ranges.count != 1 || !ranges.range[0].from) return NULL;
+    return expr_replace(m, ranges.range[0].from, row, x->query);
+}
+
+/* Finds the largest distance, over all queries, from the first to the last residue that a query selects. Tries all
+   residues. */
+static void find_alike(const struct positions *x, struct trial *t, const struct expr *position, struct alike *out)
+{
+    struct module *m = x->m;
+    const struct expr *first = t->period * t->period <= MAX_TRIED ? first_residue(x, t) : NULL;
+    int64_t run = 0, min = t->period;
+    *out = (struct alike){.run = 0};
+    if (!first) return;
+    for (int64_t q = 0; q < t->period; q++) {
+        int64_t count = 0;
+        t->lo[t->query] = q;
+        const int64_t begin = expr_eval_int(first, &t->env);
+        for (int64_t r = 0; r < t->period; r++) {
+            if (!selects(t, q, r)) continue;
+            const int64_t after = ((r - begin) % t->period + t->period) % t->period;
+            if (after >= run) run = after + 1;
+            count++;
+        }
+        if (count < min) min = count;
+    }
+    const struct expr *residue = expr_make(m, EXPR_FLOORMOD, position, expr_int(m, t->period), NULL);
+    *out = (struct alike){t->period, run, min == run, expr_replace(m, first, x->query, residue)};
+}
+
+/* The difference between a query's position and its index. */
+static const struct expr *position_shift(struct module *m, int lane_axis, int stream_axis)
+{
+    const bool swapped = m->axis[stream_axis].source == SIZE_N_Q;
+    return expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, swapped ? lane_axis : stream_axis),
+                     expr_leaf(m, EXPR_SIZE, swapped ? stream_axis : lane_axis), NULL);
+}
+
+/* Replaces positions in the condition by stand-ins. Returns the constant 1 if the condition still depends on the index
+   of a query. */
+static const struct expr *of_positions(const struct positions *x, int lane_axis, const struct expr *shift,
+                                       const struct expr *condition)
+{
+    struct module *m = x->m;
+    const struct expr *lane = expr_leaf(m, EXPR_INDEX, lane_axis),
+                      *position = expr_make(m, EXPR_ADD, x->swapped ? x->key : lane, shift, NULL);
+    if (!x->swapped) return expr_replace(m, condition, position, x->query);
+    const struct expr *free = expr_leaf(m, EXPR_LO, (int)x->key->integer),
+                      *e = expr_replace(m, condition, position, free);
+    if (expr_uses(e, x->key)) return expr_int(m, 1);
+    return expr_replace(m, expr_replace(m, e, free, x->key), lane, x->query);
+}
+
+void conjunction_period(struct module *m, int lane_axis, int stream_axis, int conditions,
                         const struct expr *const *condition, struct period *out)
 {
-    /* what stands for the position of a query is the same for a whole tile, and no condition names it */
-    const struct positions x = {
-        .m = m, .query = expr_leaf(m, EXPR_LO, query_axis), .key = expr_leaf(m, EXPR_INDEX, key_axis)};
-    const struct expr *shift = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, key_axis),
-                                         expr_leaf(m, EXPR_SIZE, query_axis), NULL);
-    const struct expr *position = expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, query_axis), shift, NULL);
+    const bool swapped = m->axis[stream_axis].source == SIZE_N_Q;
+    /* LO stands for a lane's position: it is the same for a whole tile, and no condition uses it */
+    const struct positions x = {.m = m,
+                                .query = expr_leaf(m, EXPR_LO, lane_axis),
+                                .key = expr_leaf(m, EXPR_INDEX, stream_axis),
+                                .swapped = swapped};
+    const struct expr *shift = position_shift(m, lane_axis, stream_axis);
     const struct expr **of = arena_alloc(m->arena, (size_t)conditions * sizeof *of),
                       **periodic = arena_alloc(m->arena, (size_t)conditions * sizeof *periodic);
-    struct moving period, together;
+    struct moving period, joint;
     *out = (struct period){.periodic = 0};
-    for (int k = 0; k < conditions; k++) of[k] = expr_replace(m, condition[k], position, x.query);
-    struct trial t = {.e = periodic, .query = query_axis, .key = key_axis};
-    t.count = periodic_conditions(&x, conditions, of, periodic, &out->periodic, &period, &together);
+    for (int k = 0; k < conditions; k++) of[k] = of_positions(&x, lane_axis, shift, condition[k]);
+    struct trial t = {.e = periodic, .query = lane_axis, .key = stream_axis};
+    t.count = periodic_conditions(&x, conditions, of, periodic, &out->periodic, &period, &joint);
     int64_t queries = period.period[QUERY];
     t.period = queries / gcd(queries, period.period[KEY]) * period.period[KEY];
     bool of_query = queries > 1;
-    if (t.count == 0 || t.period > MAX_RESIDUES || (of_query && t.period * together.period[QUERY] > MAX_TRIED)) {
+    if (t.count == 0 || t.period > MAX_RESIDUES || (of_query && t.period * joint.period[QUERY] > MAX_TRIED)) {
         out->periodic = 0;
         return;
     }
     t.env = (struct environment){.index = t.index, .size = t.size, .lo = t.lo, .hi = t.hi};
-    bool *is_left = arena_alloc(m->arena, (size_t)t.period * sizeof *is_left);
-    int64_t first = 0, count;
-    try_residues(&t, 1, is_left);
-    out->with_query = of_query && moves_along(&t, together.period[QUERY], is_left);
-    if (of_query && !out->with_query) {
-        if (t.period * queries > MAX_TRIED) {
-            out->periodic = 0;
-            return;
-        }
-        try_residues(&t, queries, is_left);
-    }
-    out->period = shortest(is_left, t.period);
-    out->run = run_of(is_left, out->period, &first, &count);
-    out->exact = count == out->run && (out->with_query || !of_query);
-    const struct expr *at = expr_int(m, first);
-    out->phase = out->with_query ? expr_make(m, EXPR_ADD, expr_make(m, EXPR_ADD, x.query, shift, NULL), at, NULL) : at;
+    bool *selected = arena_alloc(m->arena, (size_t)t.period * sizeof *selected);
+    try_residues(&t, 1, selected);
+    const bool moves = of_query && moves_along(&t, joint.period[QUERY], selected);
+    struct residues at = residues_of(selected, t.period);
+    if (of_query && !moves) {
+        const bool all = t.period * queries <= MAX_TRIED;
+        if (all) try_residues(&t, queries, selected);
+        at = residues_of(selected, t.period);
+        try_along(&t, joint.period[QUERY], selected);
+        const struct residues along = residues_of(selected, t.period);
+        out->with_query = !all || is_denser(&at, &along);
+        if (out->with_query) at = along;
+    } else
+        out->with_query = moves;
+    out->period = at.period;
+    out->run = at.run;
+    out->exact = at.count == at.run && (moves || !of_query);
+    /* from lanes to positions, and from positions to indices of the stream */
+    const struct expr *lane = swapped ? x.query : expr_make(m, EXPR_ADD, x.query, shift, NULL),
+                      *first = expr_int(m, at.first);
+    out->phase = out->with_query ? expr_make(m, EXPR_ADD, lane, first, NULL) : first;
+    if (of_query && !moves) find_alike(&x, &t, lane, &out->alike);
+    if (out->alike.run * at.period >= at.run * out->alike.period) out->alike.run = 0;
+    if (!swapped) return;
+    out->phase = expr_make(m, EXPR_SUB, out->phase, shift, NULL);
+    if (out->alike.run > 0) out->alike.phase = expr_make(m, EXPR_SUB, out->alike.phase, shift, NULL);
 }

@@ -1,16 +1,20 @@
-/* How far from its own position a query sees keys: none after it can be seen where a sequence is continued token by
-   token, and those before it that some loop may still read have to be remembered. */
+/* Finds out how far from a query's position the query sees keys. If a sequence is continued token by token, a query
+   cannot see keys after its position. Keys before the query must be stored if a loop can still read these keys. */
 #include "analysis.h"
 #include "../schedule/schedule.h"
 
 #include <string.h>
 
-/* ---- after it ---- */
+/* ---- keys after the query ---- */
 
-/* Whether a is at most b, whatever the sizes. */
+/* Whether a <= b for all sizes. */
 static bool at_most(struct module *m, const struct expr *a, const struct expr *b)
 {
     int64_t difference;
+    const struct expr *ends = a->arg[0];
+    if (a->op == EXPR_ADD && (ends->op == EXPR_MIN || ends->op == EXPR_MAX)) /* add to the arguments instead */
+        a = expr_make(m, ends->op, expr_make(m, EXPR_ADD, ends->arg[0], a->arg[1], NULL),
+                      expr_make(m, EXPR_ADD, ends->arg[1], a->arg[1], NULL), NULL);
     if (a->op == EXPR_MIN) return at_most(m, a->arg[0], b) || at_most(m, a->arg[1], b);
     if (a->op == EXPR_MAX) return at_most(m, a->arg[0], b) && at_most(m, a->arg[1], b);
     if (a->op == EXPR_SELECT)
@@ -28,9 +32,9 @@ bool looks_ahead(const struct graph *g)
     for (int v = 0; v < g->values; v++) {
         const struct value *const value = &g->value[v];
         if (value->op != GRAPH_REDUCE && value->op != GRAPH_CONTRACT) continue;
-        bool streams = !value_has_axis(value, roles.stream), meets = false;
-        for (int k = 0; k < value->operands; k++) meets |= ref_uses_axis(&value->operand[k], roles.stream);
-        if (!streams || !meets) continue; /* no sum over keys */
+        bool streams = !value_has_axis(value, roles.stream), reads_keys = false;
+        for (int k = 0; k < value->operands; k++) reads_keys |= ref_uses_axis(&value->operand[k], roles.stream);
+        if (!streams || !reads_keys) continue; /* not a sum over keys */
         if (!value->where) return true;
         struct ranges seen;
         region_ranges(m, value->where, roles.stream, false, &seen);
@@ -48,7 +52,8 @@ bool looks_ahead(const struct graph *g)
 static bool has_size(const struct module *m, const struct expr *e)
 {
     bool has = e->op == EXPR_SIZE && axis_is_sequence(&m->axis[e->integer]);
-    const bool upto = e->op == EXPR_DRAWN && e->draw->upto; /* among how many, the last argument, does not matter */
+    const bool upto = e->op == EXPR_DRAWN &&
+                      e->draw->upto; /* the last argument, the number of blocks to draw from, does not matter */
     for (int k = 0; k < expr_arity(e->op) - upto && !has; k++) has = has_size(m, e->arg[k]);
     return has;
 }
@@ -74,7 +79,7 @@ bool depends_on_length(const struct graph *g)
     return depends;
 }
 
-/* ---- before it ---- */
+/* ---- keys before the query ---- */
 
 enum { UNKNOWN = -1, POSITIONS = 4096, FAR = 1 << 20, TILES = 3 };
 
@@ -92,7 +97,7 @@ static int64_t bound(struct reading *x, const struct expr *e)
     return x->known ? expr_eval_int(e, &env) : 0;
 }
 
-/* The first key that a loop of the list reads; INT64_MAX: it reads none. */
+/* Returns the first key that a loop of the list reads, or INT64_MAX if no loop reads a key. */
 static int64_t first_key(struct reading *x, const struct stmt *s)
 {
     int64_t first = INT64_MAX;
@@ -117,11 +122,11 @@ static int64_t first_key(struct reading *x, const struct stmt *s)
     return first;
 }
 
-/* The most keys ahead of a chunk that a tile of `tile` queries reads whose first one is in that chunk, at `position` or
-   one of the POSITIONS - 1 that follow. */
+/* Returns the maximum number of keys before a chunk that a tile of `tile` queries reads. The first query of the tile is
+   in this chunk, at `position` or one of the next POSITIONS - 1 positions. */
 static int64_t back_from(struct reading *x, const struct stmt *body, int64_t position, int64_t tile)
 {
-    int64_t most = 0;
+    int64_t max = 0;
     for (int64_t p = position; p < position + POSITIONS && x->known; p++) {
         x->size[x->lane] = x->hi[x->lane] = tile;
         x->size[x->stream] = p + tile;
@@ -130,9 +135,9 @@ static int64_t back_from(struct reading *x, const struct stmt *body, int64_t pos
         x->lo[x->chunk] = p / length;
         x->hi[x->chunk] = p / length + 1;
         const int64_t first = first_key(x, body);
-        if (first < begin && begin - first > most) most = begin - first;
+        if (first < begin && begin - first > max) max = begin - first;
     }
-    return most;
+    return max;
 }
 
 int64_t keys_read_back(const struct compilation *c)
@@ -149,13 +154,13 @@ int64_t keys_read_back(const struct compilation *c)
     while (!body->window) body = body->next ? body->next : body->body;
     x->chunk = body->axis;
     for (body = body->body; body->next;) body = body->next;
-    const int64_t tiles[TILES] = {1, 7, c->tile_q};
-    int64_t most = 0;
+    const int64_t tiles[TILES] = {1, 7, c->tiling.tile_q};
+    int64_t max = 0;
     for (int t = 0; t < TILES; t++) {
         const int64_t near = back_from(x, body, 0, tiles[t]), far = back_from(x, body, FAR, tiles[t]),
                       further = back_from(x, body, 2 * FAR + 1, tiles[t]);
         if (!x->known || far != further || near > far || far > FAR / 2) return UNKNOWN;
-        if (far > most) most = far;
+        if (far > max) max = far;
     }
-    return most;
+    return max;
 }

@@ -1,13 +1,15 @@
-/* Which indices of an axis a region reaches from the current ranges of the other axes, and which are in it wholly:
-   unions of ranges, solved from its comparisons. What is not understood is taken to reach everything and to be whole
-   nowhere. */
+/* Finds the indices of an axis that a region reaches from the current ranges of all other axes, and the indices that
+   are wholly inside the region. Both results are unions of ranges, which are computed from the region's comparisons. A
+   comparison that cannot be solved is treated as reaching all indices and as containing no index. */
 #include "analysis.h"
 
 #include <string.h>
 
-enum { DEEPEST_SPLIT = 6 };
+/* MAX_OPERATIONS limits the operations in a bound or a condition of merged pieces. */
+enum { DEEPEST_SPLIT = 6, MAX_OPERATIONS = 100 };
 
-/* from <= index < to, NULL: no bound; only `when` that holds, a condition on ranges and sizes, NULL: always. */
+/* A piece holds the indices with from <= index < to. A bound of NULL means that there is no such bound. The piece
+   exists only if `when` holds, which is a condition on ranges and sizes. If `when` is NULL, the piece always exists. */
 struct piece {
     const struct expr *from, *to, *when, *drawn;
 };
@@ -18,8 +20,9 @@ struct set {
 struct solver {
     struct module *m;
     int axis;
-    bool every; /* the indices in the region for every point of the other axes, at most; else those for some point, at
-                   least */
+    /* If true, the result is a subset of the indices that are in the region for every point of the other axes. If
+       false, the result is a superset of the indices that are in the region for some point of the other axes. */
+    bool every;
     int splits;
 };
 
@@ -50,7 +53,7 @@ static bool whole(const struct piece *p)
     return !p->from && !p->to && !p->when && !p->drawn;
 }
 
-/* Both unconditional and constant: how far apart they are; negative where they overlap. */
+/* The distance between two unconditional, constant pieces; negative if they overlap. */
 static bool constant_gap(const struct piece *p, const struct piece *q, int64_t *gap)
 {
     const struct expr *bound[4] = {p->from, p->to, q->from, q->to};
@@ -62,22 +65,26 @@ static bool constant_gap(const struct piece *p, const struct piece *q, int64_t *
     return true;
 }
 
-/* What is left of `most` when every operation of e takes one; below 0: it has more. */
-static int room_after(const struct expr *e, int most)
+/* Returns `room` minus the number of operations in e. The result is negative if e has more operations than `room`. */
+static int room_after(const struct expr *e, int room)
 {
-    most--;
-    for (int k = 0; k < expr_arity(e->op) && most >= 0; k++) most = room_after(e->arg[k], most);
-    return most;
+    room--;
+    for (int k = 0; k < expr_arity(e->op) && room >= 0; k++) room = room_after(e->arg[k], room);
+    return room;
 }
 
-/* The outer one of two bounds, or one of two conditions; NULL: there is none, or no short one. */
+/* Returns the outer one of two bounds, or, with EXPR_OR, the disjunction of two conditions. Returns NULL if a or b is
+   NULL or too long. */
 static const struct expr *outer(const struct solver *s, enum expr_op op, const struct expr *a, const struct expr *b)
 {
-    enum { MOST = 100 };
-    return a && b && room_after(a, MOST) >= 0 && room_after(b, MOST) >= 0 ? combine(s->m, op, a, b) : NULL;
+    int64_t more;
+    if (!a || !b || room_after(a, MAX_OPERATIONS) < 0 || room_after(b, MAX_OPERATIONS) < 0) return NULL;
+    if ((op == EXPR_MIN || op == EXPR_MAX) && known_difference(s->m, a, b, &more))
+        return (more < 0) == (op == EXPR_MIN) ? a : b;
+    return combine(s->m, op, a, b);
 }
 
-/* One range around both, or around more where its bounds would be long. */
+/* Returns a piece that contains both pieces. If an exact bound would be long, the piece has no such bound. */
 static struct piece around(const struct solver *s, const struct piece *p, const struct piece *q)
 {
     return (struct piece){.from = outer(s, EXPR_MIN, p->from, q->from),
@@ -85,7 +92,29 @@ static struct piece around(const struct solver *s, const struct piece *p, const 
                           .when = p->when == q->when ? p->when : outer(s, EXPR_OR, p->when, q->when)};
 }
 
-/* Whether p becomes the union of both. */
+/* Merges the pieces if one of them is unconditional and both have the same start or the same end. The opposite end of
+   the merged piece depends on the condition. */
+static bool absorbs_conditional(const struct solver *s, struct piece *p, const struct piece *q)
+{
+    struct module *m = s->m;
+    if (!p->when == !q->when || p->drawn || q->drawn || (p->from != q->from && p->to != q->to)) return false;
+    const struct piece *always = p->when ? q : p, *sometimes = p->when ? p : q;
+    const struct expr *zero = expr_int(m, 0), *size = expr_leaf(m, EXPR_SIZE, s->axis), *end, *both;
+    struct piece made = *always;
+    if (p->to == q->to) {
+        end = always->from ? always->from : zero;
+        both = sometimes->from ? outer(s, EXPR_MIN, end, sometimes->from) : zero;
+    } else {
+        end = always->to ? always->to : size;
+        both = sometimes->to ? outer(s, EXPR_MAX, end, sometimes->to) : size;
+    }
+    if (!both || room_after(sometimes->when, MAX_OPERATIONS) < 0) return false;
+    *(p->to == q->to ? &made.from : &made.to) = expr_make(m, EXPR_SELECT, sometimes->when, both, end);
+    *p = made;
+    return true;
+}
+
+/* Turns p into the union of p and q if possible. Returns false if p is unchanged. */
 static bool absorbs(const struct solver *s, struct piece *p, const struct piece *q)
 {
     int64_t gap;
@@ -96,6 +125,7 @@ static bool absorbs(const struct solver *s, struct piece *p, const struct piece 
         p->when = when;
         return true;
     }
+    if (absorbs_conditional(s, p, q)) return true;
     if (p->drawn || q->drawn || p->when != q->when) return false;
     bool nested = p->from == q->from || p->to == q->to;
     if (!nested && p->from && q->to && known_difference(s->m, p->from, q->to, &gap) && gap == 0) nested = true;
@@ -112,7 +142,8 @@ static void drop_piece(struct set *set, int k)
     memmove(&set->piece[k], &set->piece[k + 1], (size_t)(--set->pieces - k) * sizeof *set->piece);
 }
 
-/* Makes room for one more: the constant ranges nearest to each other, else the last two, become one. */
+/* Makes room for one more piece by merging two pieces: the two nearest constant ranges, or, without such ranges, the
+   two pieces at the end of the set. */
 static void make_room(const struct solver *s, struct set *set)
 {
     int a = set->pieces - 2, b = set->pieces - 1;
@@ -134,7 +165,7 @@ static void add_piece(const struct solver *s, struct set *set, struct piece p)
     }
     if (whole(&p)) set->pieces = 0;
     for (int k = 0; k < set->pieces; k++)
-        if (absorbs(s, &set->piece[k], &p)) { /* and perhaps others now */
+        if (absorbs(s, &set->piece[k], &p)) { /* it may absorb others now */
             p = set->piece[k];
             drop_piece(set, k);
             k = -1;
@@ -178,13 +209,19 @@ static struct set under(const struct expr *condition)
                         .piece = {{.when = condition->op == EXPR_INT ? NULL : condition}}};
 }
 
-/* Terms over the axis that are only known to lie between constants become those. */
+/* C's division by a constant above 0. */
+static bool is_quotient(const struct expr *e)
+{
+    return e->op == EXPR_DIV && e->type == TYPE_INT && e->arg[1]->op == EXPR_INT && e->arg[1]->integer > 0;
+}
+
+/* Replaces terms over the axis by constants that bound them, if only their range is known. */
 static bool bound_terms(const struct solver *s, struct form *f)
 {
     for (int k = f->terms - 1; k >= 0; k--) {
         const struct expr *e = f->term[k].e, *x;
         int64_t times = f->term[k].times, by;
-        if (!has_axis(s, e) || floor_quotient(s->m, e, &x, &by)) continue;
+        if (!has_axis(s, e) || floor_quotient(s->m, e, &x, &by) || is_quotient(e)) continue;
         if (e->op != EXPR_FLOORMOD && e->op != EXPR_MOD) return false;
         const struct expr *end = expr_extreme(s->m, e, (times > 0) != s->every);
         if (!end || end->op != EXPR_INT) return false;
@@ -195,43 +232,60 @@ static bool bound_terms(const struct solver *s, struct form *f)
     return true;
 }
 
-/* form >= 0 */
-static struct set not_negative(const struct solver *s, struct form f)
+static struct set not_negative(const struct solver *s, struct form f);
+
+/* Solves x / by >= bound if `at_least`, and x / by <= bound otherwise. C's division rounds towards 0. So x / by >=
+   bound means x >= bound * by if bound > 0, and x >= bound * by - (by - 1) if bound <= 0. The case of <= is the mirror
+   image. */
+static struct set past_quotient(const struct solver *s, const struct expr *quotient, const struct expr *bound,
+                                bool at_least)
 {
     struct module *m = s->m;
-    if (!bound_terms(s, &f)) return unknown(s);
-    int64_t weight = f.weight[s->axis];
-    int over = -1, parts = weight != 0;
-    for (int k = 0; k < f.terms; k++)
-        if (has_axis(s, f.term[k].e)) over = k, parts++;
-    if (parts > 1) return unknown(s);
-    if (parts == 0) {
-        const struct expr *max = form_extreme(m, &f, 1, !s->every);
-        return max ? under(expr_make(m, EXPR_LE, expr_int(m, 0), max, NULL)) : unknown(s);
-    }
-    if (over < 0) {
-        f.weight[s->axis] = 0;
-        const struct expr *bound = form_extreme(m, &f, weight > 0 ? -1 : 1, (weight > 0) == s->every);
-        if (!bound) return unknown(s);
-        struct set made = {.pieces = 1};
-        if (weight > 1) bound = expr_make(m, EXPR_ADD, bound, expr_int(m, weight - 1), NULL);
-        if (weight > 1 || weight < -1) bound = floor_divide(m, bound, weight > 0 ? weight : -weight);
-        if (weight > 0)
-            made.piece[0].from = bound;
-        else
-            made.piece[0].to = expr_make(m, EXPR_ADD, bound, expr_int(m, 1), NULL);
-        return made;
-    }
-    /* times * floor(x / by) + others >= 0; for times = ±1 just what it says of x */
-    const struct expr *x;
+    const int64_t by = quotient->arg[1]->integer;
+    const struct expr *zero = expr_int(m, 0), *remainder = expr_int(m, by - 1),
+                      *other = at_least ? expr_make(m, EXPR_LE, bound, zero, NULL)
+                                        : expr_make(m, EXPR_LE, zero, bound, NULL),
+                      *end = expr_make(m, EXPR_MUL, bound, expr_int(m, by), NULL),
+                      *more = expr_make(m, EXPR_SELECT, other, remainder, zero);
+    struct form f = {.remainder = zero};
+    const bool fits = form_add(m, &f, quotient->arg[0], at_least ? 1 : -1) && form_add(m, &f, end, at_least ? -1 : 1) &&
+                      form_add(m, &f, more, 1);
+    return fits ? not_negative(s, f) : unknown(s);
+}
+
+/* weight * index + others >= 0 */
+static struct set past_index(const struct solver *s, struct form f)
+{
+    struct module *m = s->m;
+    const int64_t weight = f.weight[s->axis];
+    f.weight[s->axis] = 0;
+    const struct expr *bound = form_extreme(m, &f, weight > 0 ? -1 : 1, (weight > 0) == s->every);
+    if (!bound) return unknown(s);
+    struct set made = {.pieces = 1};
+    if (weight > 1) bound = expr_make(m, EXPR_ADD, bound, expr_int(m, weight - 1), NULL);
+    if (weight > 1 || weight < -1) bound = floor_divide(m, bound, weight > 0 ? weight : -weight);
+    if (weight > 0)
+        made.piece[0].from = bound;
+    else
+        made.piece[0].to = expr_make(m, EXPR_ADD, bound, expr_int(m, 1), NULL);
+    return made;
+}
+
+/* Solves times * (x / by) + others >= 0 as a condition on x. The solution is exact if the quotient rounds down and
+   times is 1 or -1. */
+static struct set past_term(const struct solver *s, struct form f, int over)
+{
+    struct module *m = s->m;
+    const struct expr *quotient = f.term[over].e, *x;
     int64_t times = f.term[over].times, by;
-    floor_quotient(m, f.term[over].e, &x, &by);
+    const bool down = floor_quotient(m, quotient, &x, &by);
     f.term[over] = f.term[--f.terms];
-    if (times > 1 || times < -1) {
+    if (times > 1 || times < -1 || !down) {
         const struct expr *bound = form_extreme(m, &f, times > 0 ? -1 : 1, (times > 0) == s->every);
         if (!bound) return unknown(s);
         if (times > 0) bound = expr_make(m, EXPR_ADD, bound, expr_int(m, times - 1), NULL);
         bound = floor_divide(m, bound, times > 0 ? times : -times);
+        if (!down) return past_quotient(s, quotient, bound, times > 0);
         f = (struct form){.remainder = times > 0 ? expr_make(m, EXPR_NEG, bound, NULL, NULL) : bound};
     }
     if (!form_scale(m, &f, by)) return unknown(s);
@@ -239,11 +293,25 @@ static struct set not_negative(const struct solver *s, struct form f)
     return form_add(m, &f, x, times > 0 ? 1 : -1) ? not_negative(s, f) : unknown(s);
 }
 
+/* form >= 0 */
+static struct set not_negative(const struct solver *s, struct form f)
+{
+    struct module *m = s->m;
+    if (!bound_terms(s, &f)) return unknown(s);
+    int over = -1, parts = f.weight[s->axis] != 0;
+    for (int k = 0; k < f.terms; k++)
+        if (has_axis(s, f.term[k].e)) over = k, parts++;
+    if (parts > 1) return unknown(s);
+    if (parts == 1) return over < 0 ? past_index(s, f) : past_term(s, f, over);
+    const struct expr *max = form_extreme(m, &f, 1, !s->every);
+    return max ? under(expr_make(m, EXPR_LE, expr_int(m, 0), max, NULL)) : unknown(s);
+}
+
 /* less <= more, or less < more */
 static struct set compare(const struct solver *s, const struct expr *less, const struct expr *more, bool strict)
 {
     struct module *m = s->m;
-    if (!has_axis(s, less) && !has_axis(s, more) && !(expr_axes(less) && expr_axes(more))) { /* each side has its end */
+    if (!has_axis(s, less) && !has_axis(s, more) && !(expr_axes(less) && expr_axes(more))) { /* compare the extremes */
         const struct expr *low = expr_extreme(m, less, s->every), *high = expr_extreme(m, more, !s->every);
         return low && high ? under(expr_make(m, strict ? EXPR_LT : EXPR_LE, low, high, NULL)) : unknown(s);
     }
@@ -255,12 +323,16 @@ static struct set compare(const struct solver *s, const struct expr *less, const
 
 static struct set solve(struct solver *s, const struct expr *e, bool negated);
 
-/* Something in a comparison that is one of two things under a condition: which, and the two. */
-static const struct expr *find_choice(struct module *m, const struct expr *e, const struct expr **condition,
+/* Finds a term of a comparison that has one of two values, depending on a condition. */
+static const struct expr *find_choice(const struct solver *s, const struct expr *e, const struct expr **condition,
                                       const struct expr **one, const struct expr **other)
 {
+    struct module *m = s->m;
     const struct expr *a = e->arg[0], *b = e->arg[1], *zero = expr_int(m, 0);
     if (e->type == TYPE_REAL) return NULL;
+    if ((e->op == EXPR_MIN || e->op == EXPR_MAX) && !has_axis(s, e) && expr_extreme(m, e, false) &&
+        expr_extreme(m, e, true))
+        return NULL; /* its extremes are known */
     bool choice = expr_axes(e) != 0;
     if (e->op == EXPR_SELECT)
         *condition = a, *one = b, *other = e->arg[2];
@@ -278,14 +350,14 @@ static const struct expr *find_choice(struct module *m, const struct expr *e, co
         choice = false;
     if (choice) return e;
     for (int k = 0; k < expr_arity(e->op); k++) {
-        const struct expr *found = find_choice(m, e->arg[k], condition, one, other);
+        const struct expr *found = find_choice(s, e->arg[k], condition, one, other);
         if (found) return found;
     }
     return NULL;
 }
 
-/* What lies between the two ends of each side, the ids of a range of positions among them. Where the axis' own range is
-   not known, nothing is known. */
+/* Compares the extremes of both sides. An extreme can be the smallest or largest id of a range of positions. If the
+   range of the axis is not known, the comparison says nothing. */
 static struct set compare_ends(const struct solver *s, const struct expr *less, const struct expr *more, bool strict)
 {
     const struct expr *low = expr_extreme(s->m, less, s->every), *high = expr_extreme(s->m, more, !s->every);
@@ -308,9 +380,9 @@ static struct set solve_comparison(struct solver *s, const struct expr *e, bool 
     struct module *m = s->m;
     const struct expr *a = e->arg[0], *b = e->arg[1], *condition, *one, *other, *choice = NULL;
     if (a->type == TYPE_REAL || b->type == TYPE_REAL) return unknown(s);
-    if (divides_by_zero(e)) return nothing(); /* one of two choices that no point makes together */
+    if (divides_by_zero(e)) return nothing(); /* no point makes both of these choices */
     bool ends = s->axis < 0 || expr_reads_ids(e);
-    for (int k = 0; k < 2 && !choice && !ends; k++) choice = find_choice(m, e->arg[k], &condition, &one, &other);
+    for (int k = 0; k < 2 && !choice && !ends; k++) choice = find_choice(s, e->arg[k], &condition, &one, &other);
     if (choice) {
         if (s->splits == DEEPEST_SPLIT) return unknown(s);
         s->splits++;
@@ -374,7 +446,7 @@ void region_ranges(struct module *m, const struct expr *region, int axis, bool e
     }
 }
 
-/* Parts that read no ids are left to the ranges, where all have to hold. */
+/* The conditions of a conjunction that read ids; ranges handle the others. */
 static const struct expr *with_ids(struct module *m, const struct expr *region)
 {
     if (region->op != EXPR_AND) return expr_reads_ids(region) ? region : expr_int(m, 1);

@@ -1,15 +1,15 @@
-/* What the run-time axes are to an output: found from the graph, so that no pass asks which of them are the queries'
-   and which the keys'. */
+/* Finds the roles of the run-time axes for an output. The roles follow from the graph, so passes need not know which
+   axis is the queries and which axis is the keys. */
 #include "analysis.h"
 
-enum { ROWS_AT_A_TIME = 64 }; /* rows of a unit are as many times this */
+enum { ROWS_AT_A_TIME = 64 }; /* the rows of a slice are a multiple of this */
 
 static bool run_time(const struct graph *g, int axis)
 {
     return !axis_is_whole(&g->module->axis[axis]);
 }
 
-/* Marks v and all that it is computed from. */
+/* Marks v and everything that it is computed from. */
 static void mark(const struct graph *g, int v, bool *needed)
 {
     if (needed[v]) return;
@@ -18,22 +18,23 @@ static void mark(const struct graph *g, int v, bool *needed)
     if (g->value[v].online >= 0) mark(g, g->value[v].online, needed);
 }
 
-/* The rows that a result has, or is a sum over in units: their axes, and the one in the lanes. */
+/* Finds the rows that a result has, or that a result sums in slices. Sets the axes of the rows and the axis in the
+   lanes. */
 static void find_rows(const struct graph *g, const struct value *result, struct roles *out)
 {
     for (int k = 0; k < result->rank; k++) {
         const int axis = result->axes[k];
         if (g->module->axis[axis].source == SIZE_UNITS)
-            out->unit = axis;
+            out->slices = axis;
         else if (run_time(g, axis))
             out->rows |= UINT32_C(1) << axis;
         if (!axis_is_sequence(&g->module->axis[axis])) continue;
-        out->alone |= out->lane >= 0;
+        out->outer_only |= out->lane >= 0;
         out->stream = out->lane;
         out->lane = axis;
     }
-    for (int a = 0; a < g->module->axes && out->unit >= 0; a++) {
-        if (!(expr_axes(result->where) >> a & 1) || !run_time(g, a) || a == out->unit) continue;
+    for (int a = 0; a < g->module->axes && out->slices >= 0; a++) {
+        if (!(expr_axes(result->where) >> a & 1) || !run_time(g, a) || a == out->slices) continue;
         out->rows |= UINT32_C(1) << a;
         if (axis_is_sequence(&g->module->axis[a])) out->lane = a;
     }
@@ -43,7 +44,7 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
 {
     const struct value *result = &g->value[g->output[output].value];
     bool *needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed);
-    *out = (struct roles){.lane = -1, .stream = -1, .chunk = -1, .unit = -1};
+    *out = (struct roles){.lane = -1, .stream = -1, .chunk = -1, .slices = -1};
     find_rows(g, result, out);
     mark(g, g->output[output].value, needed);
     for (int v = 0; v < g->values; v++)
@@ -58,14 +59,14 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
             if (*role >= 0 && *role != axis) return "sums over two run-time axes are not compiled yet";
             *role = axis;
         }
-    out->alone |= out->lane < 0 && out->stream < 0;
+    out->outer_only |= out->lane < 0 && out->stream < 0;
     return NULL;
 }
 
-struct row_units units_of_rows(struct module *m, uint32_t axes, int lane, int unit, enum expr_op leaf)
+struct row_slices slices_of_rows(struct module *m, uint32_t axes, int lane, int slices, enum expr_op leaf)
 {
     const struct expr *step = expr_int(m, ROWS_AT_A_TIME), *before = expr_int(m, 0), *all = expr_int(m, 1);
-    const struct expr *tiles = expr_leaf(m, EXPR_SIZE, lane), *units = expr_leaf(m, EXPR_SIZE, unit);
+    const struct expr *tiles = expr_leaf(m, EXPR_SIZE, lane), *count = expr_leaf(m, EXPR_SIZE, slices);
     for (int a = 0; a < m->axes; a++) {
         if (!(axes >> a & 1) || a == lane) continue;
         const struct expr *size = expr_leaf(m, EXPR_SIZE, a);
@@ -75,37 +76,38 @@ struct row_units units_of_rows(struct module *m, uint32_t axes, int lane, int un
     const struct expr *less = expr_int(m, ROWS_AT_A_TIME - 1);
     tiles = expr_make(m, EXPR_DIV, expr_make(m, EXPR_ADD, tiles, less, NULL), step, NULL);
     all = expr_make(m, EXPR_MUL, all, tiles, NULL);
-    all = expr_make(m, EXPR_ADD, all, expr_make(m, EXPR_SUB, units, expr_int(m, 1), NULL), NULL);
-    const struct expr *length = expr_make(m, EXPR_MUL, expr_make(m, EXPR_DIV, all, units, NULL), step, NULL);
+    all = expr_make(m, EXPR_ADD, all, expr_make(m, EXPR_SUB, count, expr_int(m, 1), NULL), NULL);
+    const struct expr *length = expr_make(m, EXPR_MUL, expr_make(m, EXPR_DIV, all, count, NULL), step, NULL);
     before = expr_make(m, EXPR_MUL, expr_make(m, EXPR_MUL, before, tiles, NULL), step, NULL);
-    return (struct row_units){before, length};
+    return (struct row_slices){before, length};
 }
 
-/* Whether output b is a sum over the lanes of output a for every point of its stream, which its loops make as well. */
+/* Whether output b is a sum over the lanes of output a for every point of a's stream; a's loops can make it too. */
 static bool sums_across(const struct graph *g, int b, const struct roles *a, const struct roles *of)
 {
     const struct value *v = &g->value[g->output[b].value];
-    return v->op == GRAPH_CONTRACT && value_has_axis(v, of->lane) && a->unit < 0 && of->unit < 0 && a->stream >= 0 &&
-           of->stream == a->lane && of->lane == a->stream && of->chunk < 0 && a->chunk < 0;
+    return v->op == GRAPH_CONTRACT && value_has_axis(v, of->lane) && a->slices < 0 && of->slices < 0 &&
+           a->stream >= 0 && of->stream == a->lane && of->lane == a->stream && of->chunk < 0 && a->chunk < 0;
 }
 
-/* How many outputs have to be there, one for another, before this one can be made: those that it has as inputs. */
+/* Returns the length of the longest chain of outputs that must be made before `output`. In a chain, each output is an
+   input of the next output. */
 static int waits_for(const struct graph *g, int output)
 {
-    int most = 0;
+    int max = 0;
     bool *needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed);
     mark(g, g->output[output].value, needed);
     for (int o = 0; o < g->outputs; o++) {
         const int given = graph_find(g, g->output[o].name);
         if (o == output || given < 0 || !needed[given] || g->value[given].op != GRAPH_INPUT) continue;
         const int waits = waits_for(g, o) + 1;
-        if (waits > most) most = waits;
+        if (waits > max) max = waits;
     }
-    return most;
+    return max;
 }
 
-/* Whether two outputs can share their loops: they run over the same axes and sum over the same, and neither waits for
-   the other. */
+/* Whether outputs a and b can share loops. They must run and sum over the same axes, and neither output needs the other
+   output as an input. */
 static bool share_loops(const struct graph *g, int a, int b)
 {
     struct roles x, y;
@@ -113,7 +115,7 @@ static bool share_loops(const struct graph *g, int a, int b)
     if (roles_of(g, a, &x) || roles_of(g, b, &y)) return false;
     if (sums_across(g, b, &x, &y)) return true;
     return x.lane == y.lane && x.stream == y.stream && x.chunk == y.chunk && x.outer == y.outer && x.rows == y.rows &&
-           (x.unit == y.unit || x.unit < 0 || y.unit < 0);
+           (x.slices == y.slices || x.slices < 0 || y.slices < 0);
 }
 
 int output_groups(const struct graph *g, int *group)

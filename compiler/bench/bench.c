@@ -1,6 +1,7 @@
-/* attnc bench: how long the kernels of specs take, over lengths, heads and threads. At every point each entry, a spec's
-   forward, its backward or some tokens of its extend, has its turn, again and again, so that what disturbs the machine
-   disturbs all of them; beside them stand the machine's peak and what the roofline expects. */
+/* attnc bench measures the kernels of specs over lengths, heads and threads. At every point, short runs of all
+   entries (a spec's forward, its backward, or some tokens of its extend) alternate, so that a disturbance of the
+   machine affects all of them. The machine's peak is measured between them, and results are compared with the
+   roofline's time. */
 #include "bench.h"
 #include "request.h"
 #include "../cost/cost.h"
@@ -22,10 +23,10 @@
 #include <unistd.h>
 
 enum { MAX_RUNS = 2000, DTYPES = ATTN_I32 };
-static const double TURN = 0.01;      /* seconds that a spec has at a time, at least: one call, or more */
-static const double FREE_SHARE = 0.9; /* of the free memory that is taken */
+static const double RUN_SECONDS = 0.01; /* the minimum seconds of one run of an entry; a run has at least one call */
+static const double FREE_SHARE = 0.9;   /* the share of free memory that may be used */
 
-/* A kernel with what its calls at one point need. */
+/* A kernel with the data of its calls at one point. */
 struct prepared {
     struct call call;
     double *seconds; /* of each call */
@@ -36,10 +37,10 @@ struct prepared {
 struct running {
     struct bench *b;
     struct arena *arena;
-    struct loaded_kernel loaded[MAX_ENTRIES]; /* those of backward are those of forward */
-    struct call_arrays arrays[DTYPES];        /* that all specs share */
+    struct loaded_kernel loaded[MAX_ENTRIES]; /* backward uses the loaded kernel of forward */
+    struct call_arrays arrays[DTYPES];        /* shared by all specs */
     struct prepared prepared[MAX_ENTRIES];
-    pthread_mutex_t lock; /* whoever changes or tells results */
+    pthread_mutex_t lock; /* protects the results */
     pthread_t watcher;
     sigset_t signals, mask;
     bool watched, live;
@@ -66,8 +67,8 @@ static void say_point(const struct running *r, int point, const char *what)
     fputs(r->live ? "" : "\n", stderr);
 }
 
-/* ---- signals: a thread waits for them, for a call may take long, tells what there is and ends the program by the same
-   signal ---- */
+/* ---- signals: a thread waits for them, because a call may take long; it prints the report and raises the signal again
+   ---- */
 
 static void *watch(void *user)
 {
@@ -77,7 +78,8 @@ static void *watch(void *user)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     pthread_mutex_lock(&r->lock);
     clear_line(r);
-    pthread_sigmask(SIG_UNBLOCK, &r->signals, NULL); /* a second one ends it at once, where nobody takes the report */
+    pthread_sigmask(SIG_UNBLOCK, &r->signals, NULL); /* a second signal ends the program at once, in case writing the
+                                                        report blocks */
     r->b->interrupted = true;
     bench_report(r->b);
     raise(number);
@@ -94,13 +96,13 @@ static void watch_begin(struct running *r)
             sigaddset(&r->signals, numbers[k]);
     }
     pthread_mutex_init(&r->lock, NULL);
-    /* before the kernels have threads, which inherit the mask */
+    /* before the kernels create threads, which inherit the mask */
     pthread_sigmask(SIG_BLOCK, &r->signals, &r->mask);
     r->watched = pthread_create(&r->watcher, NULL, watch, r) == 0;
     if (!r->watched) pthread_sigmask(SIG_SETMASK, &r->mask, NULL);
 }
 
-/* From here on signals have their usual effect. */
+/* Signals have their default effect from here on. */
 static void watch_end(struct running *r)
 {
     if (r->watched) {
@@ -130,10 +132,10 @@ static void release(struct prepared *p)
     *p = (struct prepared){0};
 }
 
-/* ---- what a point takes ---- */
+/* ---- the work of a point ---- */
 
-/* By the roofline, and how the entry compared with it at the last length that was measured with as many heads and
-   threads. */
+/* The roofline's time, multiplied by the ratio of measured to roofline's time at the last measured length with the same
+   heads and threads. */
 static double expected_seconds(const struct bench *b, int point, int entry)
 {
     const struct bench_point *here = &b->point[point];
@@ -146,12 +148,13 @@ static double expected_seconds(const struct bench *b, int point, int entry)
             break;
         if (!before->measured) continue;
         double ratio = before->best / bench_expected(before);
-        return seconds * (before->best < TURN && ratio > 2 ? 2 : ratio); /* what is short says little of what is long */
+        return seconds *
+               (before->best < RUN_SECONDS && ratio > 2 ? 2 : ratio); /* short calls predict long ones badly */
     }
     return seconds;
 }
 
-/* What the machine can do; the bandwidth is of --decode that of reading. */
+/* Sets the machine's rates; with --decode the bandwidth is for reading only. */
 static void set_rates(const struct bench *b, enum dtype dtype, int threads, struct bench_result *result)
 {
     struct machine *m = b->machine;
@@ -159,12 +162,12 @@ static void set_rates(const struct bench *b, enum dtype dtype, int threads, stru
                                    result->on_units ? machine_unit_peak(m, threads, 0) : 0,
                                    b->o->decode ? machine_reading(m, threads, 0) : machine_bandwidth(m, threads, 0)};
     result->peak = result->on_units ? result->rates.units : result->rates.peak;
-    if (b->o->decode) return; /* which no share of the peak is said of */
+    if (b->o->decode) return; /* the output of --decode has no share of the peak */
     result->peak_spread = machine_peak_spread(m, dtype, threads);
     if (result->on_units) result->peak_spread = fmax(result->peak_spread, machine_unit_peak_spread(m, threads));
 }
 
-/* What the entry has to do at this point. */
+/* Counts the work of the entry at this point. */
 static void count(const struct bench *b, int point, int entry, const struct call *call)
 {
     struct bench_point *at = &b->point[point];
@@ -176,17 +179,17 @@ static void count(const struct bench *b, int point, int entry, const struct call
         return;
     }
     const struct compilation *forward = unit_choice(unit, unit_target_here(unit), at->length);
-    const struct program program = b->backward[entry] ? unit_gradients(unit, unit_target_here(unit), at->length, true)
-                                                      : (struct program){forward, &forward, 1};
+    const struct call_parts run = b->backward[entry] ? unit_gradients(unit, unit_target_here(unit), at->length, true)
+                                                     : (struct call_parts){forward, &forward, 1};
     const struct problem_size size = {b->request.batch, at->heads.kv_heads, at->heads.heads / at->heads.kv_heads,
                                       at->length, at->length};
-    result->form = program.whole->linear ? "linear" : "quadratic";
-    count_parts(&program, &size, b->request.document, at->threads, machine_cache(), &result->counts, &result->roofline);
-    result->unit = program_unit(&program, &result->on_units);
+    result->form = run.whole->program.linear ? "linear" : "quadratic";
+    count_parts(&run, &size, b->request.document, at->threads, machine_cache(), &result->counts, &result->roofline);
+    result->unit = parts_unit(&run, &result->on_units);
     set_rates(b, unit->spec->dtype, at->threads, result);
 }
 
-/* Whether a call, of --decode what comes before the tokens too, would take more than --limit. */
+/* True if a call would take longer than --limit; with --decode, the time to reach the position is included. */
 static bool too_long(struct running *r, struct bench_result *result, double expected)
 {
     const struct bench *b = r->b;
@@ -195,7 +198,7 @@ static bool too_long(struct running *r, struct bench_result *result, double expe
         double seconds = (double)result->tokens * expected;
         seconds += result->reach / result->peak + 2 * (double)result->state / result->rates.bandwidth;
         if (seconds <= b->request.limit) return false;
-        skip(r, result, "to get there, and %lld tokens, would take about %s, more than --limit",
+        skip(r, result, "to reach the position and append %lld tokens would take about %s, more than --limit",
              (long long)result->tokens, table_seconds(seconds, text, sizeof text));
     } else {
         if (expected <= b->request.limit) return false;
@@ -205,7 +208,7 @@ static bool too_long(struct running *r, struct bench_result *result, double expe
     return true;
 }
 
-/* False: the entry is left out at this point, and the result says why. */
+/* False if the entry is skipped at this point; the result has the reason. */
 static bool prepare(struct running *r, int point, int entry)
 {
     struct bench *b = r->b;
@@ -275,7 +278,7 @@ static double call(struct running *r, int entry, struct bench_result *result)
     return seconds;
 }
 
-/* Where a call takes much longer than the time for a point, few are made. */
+/* Fewer calls if a call takes much longer than the time for a point. */
 static int min_runs(const struct bench *b, double call_seconds)
 {
     return call_seconds <= b->request.time ? 3 : call_seconds <= 4 * b->request.time ? 2 : 1;
@@ -295,8 +298,8 @@ static void note_runs(struct running *r, int entry, struct bench_result *result,
     pthread_mutex_unlock(&r->lock);
 }
 
-/* A turn: calls for `length` seconds. False once the entry needs no more. */
-static bool turn(struct running *r, struct bench_result *result, int entry, double length)
+/* One run: calls for `length` seconds. Returns false if the entry needs no more. */
+static bool run_entry(struct running *r, struct bench_result *result, int entry, double length)
 {
     const struct bench *b = r->b;
     struct prepared *p = &r->prepared[entry];
@@ -312,8 +315,7 @@ static bool turn(struct running *r, struct bench_result *result, int entry, doub
     return runs < MAX_RUNS && (p->spent < b->request.time || runs < min_runs(b, p->seconds[0]));
 }
 
-/* The peak and the bandwidth are measured once more at each point, in turn with the kernels; where either is better
-   than it was, that is what all are held against. */
+/* Measures peak and bandwidth again after each point. All results are compared with the maximum so far. */
 static void measure_machine(struct running *r, int point)
 {
     struct bench *b = r->b;
@@ -322,14 +324,14 @@ static void measure_machine(struct running *r, int point)
     const bool decodes = b->o->decode;
     bool units = false;
     if (decodes)
-        machine_reading(b->machine, threads, TURN);
+        machine_reading(b->machine, threads, RUN_SECONDS);
     else
-        machine_bandwidth(b->machine, threads, TURN);
+        machine_bandwidth(b->machine, threads, RUN_SECONDS);
     for (int e = 0; e < b->entries && !decodes; e++) {
-        machine_peak(b->machine, b->unit[e]->spec->dtype, threads, TURN);
+        machine_peak(b->machine, b->unit[e]->spec->dtype, threads, RUN_SECONDS);
         units |= b->point[point].result[e].on_units;
     }
-    if (units) machine_unit_peak(b->machine, threads, TURN);
+    if (units) machine_unit_peak(b->machine, threads, RUN_SECONDS);
     pthread_mutex_lock(&r->lock);
     for (int k = 0; k <= point; k++)
         for (int e = 0; e < b->entries && b->point[k].threads == threads; e++)
@@ -342,7 +344,7 @@ static void measure(struct running *r, int point)
     struct bench *b = r->b;
     struct bench_point *at = &b->point[point];
     bool more[MAX_ENTRIES] = {false}, any = true;
-    double length = TURN;
+    double length = RUN_SECONDS;
     pthread_mutex_lock(&r->lock);
     b->begun = point + 1;
     pthread_mutex_unlock(&r->lock);
@@ -350,20 +352,20 @@ static void measure(struct running *r, int point)
     for (int e = 0; e < b->entries; e++) {
         if (!prepare(r, point, e)) continue;
         say_point(r, point, r->prepared[e].call.kernel->name);
-        /* the first call meets cold caches: it counts only where it is all there is time for */
+        /* The first call runs with cold caches. It is used only if there is no time for another. */
         double seconds = r->prepared[e].seconds[0] = call(r, e, &at->result[e]);
         more[e] = !r->prepared[e].error && min_runs(b, seconds) > 1;
         if (!r->prepared[e].error && !more[e]) note_runs(r, e, &at->result[e], 1);
         if (seconds > length) length = seconds;
     }
-    /* turns are as long for all, if that leaves each a few */
+    /* all entries get runs of equal length, and at least three */
     if (length > b->request.time / 3) length = b->request.time / 3;
     while (any) {
         any = false;
         for (int e = 0; e < b->entries; e++) {
             if (!more[e]) continue;
             say_point(r, point, r->prepared[e].call.kernel->name);
-            more[e] = turn(r, &at->result[e], e, length);
+            more[e] = run_entry(r, &at->result[e], e, length);
             any |= more[e];
         }
     }
@@ -371,9 +373,9 @@ static void measure(struct running *r, int point)
     for (int e = 0; e < b->entries; e++) release(&r->prepared[e]);
 }
 
-/* ---- all together ---- */
+/* ---- the command ---- */
 
-/* On standard error, for the numbers may be on their way into a file. */
+/* On standard error, because standard output may be redirected to a file. */
 static void warn_shaking(const struct bench *b)
 {
     double calls = 0, peak = 0;
@@ -390,14 +392,15 @@ static void warn_shaking(const struct bench *b)
     if (b->o->console.quiet) return;
     if (peak > SPREAD_MAX)
         fprintf(stderr,
-                "attnc: warning: the machine's peak differed by up to %.0f%% from turn to turn: shares of it are not "
-                "to be relied on\n",
+                "attnc: warning: measurements of the machine's peak differed by up to %.0f%%: shares of it are not "
+                "reliable\n",
                 100 * peak);
     if (shaking > 0)
-        fprintf(stderr,
-                "attnc: warning: in %d of %d results calls differed by more than %.0f%%, up to %.0f%%: something else "
-                "keeps this machine busy\n",
-                shaking, measured, 100 * SPREAD_MAX, 100 * calls);
+        fprintf(
+            stderr,
+            "attnc: warning: in %d of %d results, calls differed by more than %.0f%%, up to %.0f%%: this machine is "
+            "probably busy\n",
+            shaking, measured, 100 * SPREAD_MAX, 100 * calls);
 }
 
 static void make_points(struct bench *b, struct arena *arena)
@@ -419,7 +422,7 @@ static enum status load_all(struct running *r)
     for (int k = 0; k < b->o->targets && !b->target; k++)
         if (target_runs(b->o->target[k])) b->target = b->o->target[k];
     if (!b->target) {
-        complain(b->o, "this machine runs none of the targets; attnc bench without --target takes those that it can");
+        complain(b->o, "this machine runs none of the targets; without --target, attnc bench takes those that it runs");
         return STATUS_INPUT;
     }
     b->machine = machine_open(r->arena, b->o->console.quiet, &status);
@@ -458,8 +461,8 @@ static enum status run(struct bench *b, struct arena *arena)
     return status;
 }
 
-/* What is written in the end has a place, as far as can be known before anything is measured, and no name that says it
-   is something else. */
+/* Checks before measuring that the files can be written, as far as can be known, and that their names fit their
+   format. */
 static enum status check_files(const struct options *o)
 {
     const char *const file[] = {o->json, o->csv, o->plot}, *const option[] = {"--json", "--csv", "--plot"};
@@ -467,7 +470,7 @@ static enum status check_files(const struct options *o)
                *suffix = o->plot ? strrchr(base ? base : o->plot, '.') : NULL;
     if (suffix && strcasecmp(suffix, ".svg") != 0) {
         complain(o,
-                 "--plot writes SVG, so its file ends in .svg: '%s' does not; other programs convert it, as in "
+                 "--plot writes SVG, so the file's name ends in .svg, not '%s'; other programs convert it, as in "
                  "rsvg-convert out.svg -o out%s",
                  o->plot, suffix);
         return STATUS_USAGE;
@@ -506,7 +509,7 @@ int command_bench(const struct options *o)
     }
     if (!bench_request_read(o, &b->request)) return STATUS_USAGE;
     if (o->decode && o->backward) {
-        complain(o, "--backward and --decode measure different things: one at a time");
+        complain(o, "--backward and --decode cannot be given together");
         return STATUS_USAGE;
     }
     enum status worst = check_files(o);
@@ -515,6 +518,7 @@ int command_bench(const struct options *o)
         enum status status;
         struct unit *p = unit_make(o->file[k], o, &status);
         const int passes = o->backward ? 2 : 1;
+        if (p) unit_warn(p, o);
         for (int pass = 0; p && pass < passes; pass++) {
             b->backward[b->entries] = pass > 0;
             b->unit[b->entries++] = p;

@@ -10,14 +10,14 @@ enum { MAX_COUNTS = 32, MAX_SPECS = 32, MAX_ENTRIES = 2 * MAX_SPECS };
 
 struct bench_request {
     struct lengths lengths; /* of queries and of keys, ascending */
-    int threads, heads;     /* how many numbers of each follow */
+    int threads, heads;     /* the number of elements in `thread` and in `head` */
     int thread[MAX_COUNTS];
     struct head_counts head[MAX_COUNTS];
     int64_t batch, document;
-    double time, limit; /* seconds: spent on a point, at least; of the longest call that is made */
+    double time, limit; /* in seconds: the minimum to spend on a point; the longest call that is made */
     uint64_t seed;
 };
 
-bool heads_read(const struct options *o, struct bench_request *r); /* sets `heads` and `head` */
+bool heads_read(const struct options *o, struct bench_request *r); /* Sets `heads` and `head`. */
 
 #endif

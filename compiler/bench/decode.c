@@ -1,11 +1,12 @@
-/* What attnc bench --decode measures: tokens one by one after as many others, and what each of them reads. */
+/* The work that attnc bench --decode measures: tokens that are appended one by one at a position, and the bytes that
+   each of them reads. */
 #include "request.h"
 #include "../cost/cost.h"
 #include "../driver/driver.h"
 #include "../emit/emit.h"
 #include "../host/host.h"
 
-/* What takes chunks into sums here; NULL: keys and values are kept one by one. */
+/* The form that keeps sums of chunks on this machine; NULL: the state keeps every key and value. */
 static const struct compilation *carried(const struct unit *p)
 {
     for (int k = 0; k < p->extends; k++)
@@ -16,11 +17,11 @@ static const struct compilation *carried(const struct unit *p)
 int64_t decode_tokens(const struct unit *p)
 {
     const struct compilation *sums = carried(p);
-    if (sums && sums->chunk > 0) return sums->chunk;
+    if (sums && sums->state.chunk > 0) return sums->state.chunk;
     return p->read_back < 0 ? DECODE_TOKENS : DECODE_TOKENS_OF_WINDOW;
 }
 
-/* Of the parameters that are as large at any length. */
+/* The bytes of parameters whose size does not depend on the length. */
 static double param_bytes(const struct attn_kernel *kernel, const struct attn_problem *problem)
 {
     double bytes = 0;
@@ -33,25 +34,25 @@ static double param_bytes(const struct attn_kernel *kernel, const struct attn_pr
     return bytes;
 }
 
-/* Of the sums, all of them, and of the chunk that is not full as many keys as there are on average. */
+/* A token reads all sums, and the keys of the unfinished chunk, whose average number is counted. */
 static void count_sums(const struct unit *p, const struct compilation *c, const struct problem_size *size,
                        struct bench_result *result)
 {
     const double heads = (double)(size->kv_heads * size->members),
                  tasks = emit_tasks_over(c->loops, SIZE_MEMBERS) ? heads : (double)size->kv_heads;
-    const struct program program = {c, &c, 1};
+    const struct call_parts run = {c, &c, 1};
     result->form = "linear";
-    result->unit = program_unit(&program, &result->on_units);
+    result->unit = parts_unit(&run, &result->on_units);
     result->counts.exact = true;
     result->read = (double)size->batch *
                    (tasks * (double)c->loops->kept +
-                    (double)size->kv_heads * ((double)p->read_back + (double)(c->chunk + 1) / 2) *
+                    (double)size->kv_heads * ((double)p->read_back + (double)(c->state.chunk + 1) / 2) *
                         (double)(dtype_bytes(p->spec->dtype) * (int)(p->spec->head_dim + p->spec->value_dim)));
     result->roofline.work = (double)size->batch * heads * linear_cost(c);
     result->reach = (double)size->n_k * heads * linear_cost(c);
 }
 
-/* Of the keys that the query visits, each once for all heads that share it. */
+/* A token reads the keys that its query visits; heads that share keys read them once. */
 static void count_keys(const struct bench *b, const struct unit *p, const struct problem_size *size, int threads,
                        struct bench_result *result)
 {
@@ -61,10 +62,10 @@ static void count_keys(const struct bench *b, const struct unit *p, const struct
     if (size->members > rows) few = NULL;
     const struct compilation *form = few ? unit_extend_quadratic(p, target) : unit_extend_choice(p, target, size->n_k),
                              *runs = few ? few : form;
-    const struct program program = {form, &form, 1}, run = {runs, &runs, 1};
-    count_parts(&program, size, b->request.document, threads, machine_cache(), &result->counts, &result->roofline);
+    const struct call_parts counted = {form, &form, 1}, run = {runs, &runs, 1};
+    count_parts(&counted, size, b->request.document, threads, machine_cache(), &result->counts, &result->roofline);
     result->form = compilation_form(runs);
-    result->unit = program_unit(&run, &result->on_units);
+    result->unit = parts_unit(&run, &result->on_units);
     result->read = result->counts.visited / (double)size->members *
                    (double)(dtype_bytes(p->spec->dtype) * (int)(p->spec->head_dim + p->spec->value_dim));
     result->reach = 0;

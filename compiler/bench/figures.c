@@ -1,4 +1,4 @@
-/* What a table and a plot of attnc bench call the same things. */
+/* Names that the table and the plot of attnc bench share. */
 #include "request.h"
 #include "../support/support.h"
 

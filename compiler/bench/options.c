@@ -32,9 +32,8 @@ bool heads_read(const struct options *o, struct bench_request *r)
         at = r->heads < MAX_COUNTS ? heads_add(at, &r->head[r->heads++]) : NULL;
         if (!at || (*at && *at != ',')) {
             complain(o,
-                     "--heads takes up to %d numbers from 1 to %d, each with those of k and v, which divide it, after "
-                     "a slash where they are fewer, "
-                     "as in 1,8,8/2, not '%s'",
+                     "--heads takes up to %d numbers of query heads from 1 to %d, each optionally with a slash and the "
+                     "number of key/value heads, which divides it, as in 1,8,8/2, not '%s'",
                      MAX_COUNTS, 1 << 20, text);
             return false;
         }

@@ -1,6 +1,6 @@
-/* Time against length as a picture: an SVG file with a curve for each spec, on logarithmic axes, each named at its
-   right end. Colours follow the reader's light or dark scheme. What was too long to be measured is drawn in dashes
-   where it is expected. */
+/* Time against length as an SVG file: one curve per spec on logarithmic axes, each labelled at its right end. Colours
+   follow the reader's light or dark scheme. Lengths that were too long to measure are drawn dashed, with the expected
+   time. */
 #include "bench.h"
 #include "request.h"
 #include "../spec/spec.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { PLOT = 560, LEFT = 92, TOP = 84, BOTTOM = 62, COLORS = 8, MAX_CURVES = 24 };
-static const double LABEL = 34; /* from one name to the next */
+static const double LABEL = 34; /* the distance between labels */
 
 static const char style[] = "<style>\n"
                             ".paper{fill:#ffffff}.ink{fill:#1f2933}.muted{fill:#5b6774}.grid{stroke:#e3e8ee}.axis{"
@@ -31,11 +31,11 @@ static const char style[] = "<style>\n"
 
 struct curve {
     struct text name;
-    int points, measured; /* the first `measured` of them were; the others are expected */
+    int points, measured; /* the first `measured` points were measured; the others are expected */
     double length[MAX_LENGTHS], seconds[MAX_LENGTHS];
 };
 struct scale {
-    double min, max, from, to; /* values, and the pixels they lie at */
+    double min, max, from, to; /* the range of values, and the range of pixels */
 };
 struct picture {
     const struct bench *b;
@@ -44,7 +44,7 @@ struct picture {
     struct curve curve[MAX_CURVES];
     struct scale x, y;
     double place[MAX_CURVES];
-    bool expected; /* there are dashes */
+    bool expected; /* some curve has dashes */
 };
 
 static double at(const struct scale *s, double value)
@@ -72,7 +72,7 @@ static void text_at(struct text *out, double x, double y, const char *attributes
 
 /* ---- what is drawn ---- */
 
-/* The curve of an entry through the points from `first` on, which differ by their length alone. */
+/* The curve of an entry through the points from `first` on, which differ only by their length. */
 static void gather(struct picture *p, int entry, int first)
 {
     const struct bench *b = p->b;
@@ -127,7 +127,7 @@ static void length_name(double n, char *text, size_t size)
         snprintf(text, size, "%.0f", n);
 }
 
-/* The lengths that were asked for, where there is room for their names; and powers of ten of a second. */
+/* Ticks at the requested lengths if there is room for their labels, and at powers of ten of a second. */
 static void draw_axes(const struct picture *p)
 {
     const struct lengths *lengths = &p->b->request.lengths;
@@ -169,13 +169,13 @@ static void draw_axes(const struct picture *p)
              (p->y.from + p->y.to) / 2, p->b->o->decode ? "token" : "call");
 }
 
-/* ---- curves and their names ---- */
+/* ---- curves and their labels ---- */
 
 static void draw_line(const struct picture *p, int k, int from, int to, const char *dashes)
 {
     const struct curve *c = &p->curve[k];
     if (from < 0 || to - from < 1) return;
-    /* what is drawn first is wider, to be seen under what lies on it */
+    /* earlier curves are wider, so that they stay visible under later ones */
     double width = 2.2 + 0.8 * (p->curves - 1 - k);
     text_add(p->out,
              "<polyline class=\"s%d\" fill=\"none\" stroke-width=\"%.1f\" stroke-linejoin=\"round\"%s points=\"",
@@ -195,7 +195,7 @@ static void draw_curve(const struct picture *p, int k)
                  k % COLORS, at(&p->x, c->length[n]), at(&p->y, c->seconds[n]));
 }
 
-/* Names stand at the height of the right ends, moved apart where they would meet. */
+/* Places labels at the height of the curves' right ends, moved apart if they would overlap. */
 static void place_names(struct picture *p, int *order)
 {
     for (int k = 0; k < p->curves; k++) {
@@ -236,7 +236,7 @@ static void draw_names(const struct picture *p, const int *order)
     }
 }
 
-/* What all the curves have in common. */
+/* The properties that all curves share. */
 static void add_subtitle(const struct picture *p, struct text *out)
 {
     const struct bench_request *q = &p->b->request;

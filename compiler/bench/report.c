@@ -1,4 +1,4 @@
-/* What attnc bench found: as a table, as JSON, as comma-separated values. */
+/* The results of attnc bench as a table, as JSON, and as comma-separated values. */
 #include "bench.h"
 #include "request.h"
 #include "../cost/cost.h"
@@ -10,11 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what a result says ---- */
+/* ---- figures of a result ---- */
 
 struct figures {
     double gflops, share, intensity, expected, ratio; /* of the best call */
-    double tokens, read, of_reading;                  /* a second; bytes a second, and their share of the bandwidth */
+    double tokens, read, of_reading;                  /* tokens per second; bytes per second, and their share of the
+                                                         bandwidth */
     bool memory_bound;
 };
 
@@ -38,7 +39,7 @@ static struct figures figures_of(const struct bench *b, const struct bench_resul
                             .memory_bound = memory};
 }
 
-/* Whether the numbers are of a machine that did something else beside: its calls or its peak differ too much. */
+/* True if calls or the peak varied too much, so the machine was probably busy. */
 static bool bench_shaking(const struct bench_result *r)
 {
     return r->measured && (r->spread > SPREAD_MAX || r->peak_spread > SPREAD_MAX);
@@ -54,7 +55,7 @@ static bool told(const struct bench_result *r)
 enum { COLUMNS = 24, CELL = 64 };
 struct line {
     char cell[COLUMNS][CELL];
-    const char *skipped; /* in place of the last cells */
+    const char *skipped; /* replaces the last cells */
 };
 enum column {
     LENGTH,
@@ -83,7 +84,7 @@ enum column {
     AGAINST
 };
 
-/* The time of backward over that of forward; 0: not known. */
+/* The time of backward divided by the time of forward; 0: not known. */
 static double over_forward(const struct bench *b, const struct bench_point *p, int entry)
 {
     const struct bench_result *r = &p->result[entry];
@@ -134,7 +135,7 @@ static void fill_line(const struct bench *b, const struct bench_point *p, int en
 static const char *unsteady(const struct bench_result *r, char *text, size_t size)
 {
     *text = 0;
-    if (r->peak_spread > SPREAD_MAX) snprintf(text, size, " (! turns differ by %.0f%%)", 100 * r->peak_spread);
+    if (r->peak_spread > SPREAD_MAX) snprintf(text, size, " (! measurements differ by %.0f%%)", 100 * r->peak_spread);
     return text;
 }
 
@@ -142,14 +143,14 @@ static void print_machine(const struct bench *b, struct text *out)
 {
     char spread[CELL];
     text_add(out, "%s, %s; kernels compiled by %s\n", b->target->name, machine_vectors(b->machine), b->compiler);
-    /* the figures that the results below are held against, each once */
+    /* each peak and bandwidth that results are compared with, once */
     for (int k = 0; k < b->begun; k++)
         for (int e = 0; e < b->entries; e++) {
             const struct bench_result *r = &b->point[k].result[e];
             bool before = false;
             for (int k2 = 0; k2 <= k; k2++)
                 for (int e2 = 0; e2 < b->entries && (k2 < k || e2 < e); e2++)
-                    before |= b->point[k2].result[e2].peak == r->peak; /* measured once */
+                    before |= b->point[k2].result[e2].peak == r->peak; /* the same peak was printed before */
             if (r->peak > 0 && !before && b->o->decode)
                 text_add(out, "%d thread%s: %.1f GB/s read from memory\n", b->point[k].threads,
                          b->point[k].threads == 1 ? "" : "s", r->rates.bandwidth / 1e9);
@@ -162,7 +163,7 @@ static void print_machine(const struct bench *b, struct text *out)
         }
 }
 
-/* What stands under the table. */
+/* The notes below the table. */
 static void print_notes(const struct bench *b, bool inexact, bool shaking, struct text *out)
 {
     const struct bench_request *q = &b->request;
@@ -171,32 +172,35 @@ static void print_notes(const struct bench *b, bool inexact, bool shaking, struc
     if (b->o->decode)
         text_add(
             out,
-            "\nBatch %lld. Times are of a token of every sequence, after as many tokens as the position says: the mean "
-            "of `tokens` calls of extend,\n"
-            "a whole chunk of a linear form, whose last token takes longest, %d under a window, else %d. All but the "
-            "median is of the best mean;\n"
-            "three quarters of the means lie within `spread` above it. A token `reads` sums, the keys and values that "
-            "it meets, queries and\n"
-            "parameters; `of memory` is its share of the bandwidth above, more than 100%% where they stay in %s of "
-            "cache.\n",
+            "\nBatch %lld. Times are for one token of every sequence at the position: the mean over `tokens` calls of "
+            "extend.\n"
+            "- `tokens`: a whole chunk of a linear form, because its last token takes longest; %d under a window; "
+            "else %d.\n"
+            "- All columns but the median are for the best mean; three quarters of the means are at most `spread` "
+            "above "
+            "it.\n"
+            "- `reads`: the bytes of sums, keys, values, queries and parameters that a token reads.\n"
+            "- `of memory`: the share of the bandwidth above; more than 100%% if the data stays in the cache of %s.\n",
             (long long)q->batch, DECODE_TOKENS_OF_WINDOW, DECODE_TOKENS, cache);
     else
-        text_add(
-            out,
-            "\nBatch %lld, as many keys as queries. All but the median is of the best call; three quarters of the "
-            "calls lie within `spread` above it.\n"
-            "`of expected` is the best over the roofline's time, and what bounds that: memory only where the arrays "
-            "do not fit %s of cache.\n",
-            (long long)q->batch, cache);
+        text_add(out,
+                 "\nBatch %lld, as many keys as queries.\n"
+                 "- All columns but the median are for the best call; three quarters of the calls are at most `spread` "
+                 "above "
+                 "it.\n"
+                 "- `of expected`: the best time divided by the roofline's time, and the roofline's limit: memory only "
+                 "if the "
+                 "arrays exceed the cache of %s.\n",
+                 (long long)q->batch, cache);
     if (shaking)
-        text_add(out, "! repeats differ by more than %.0f%%: something else keeps this machine busy.\n",
-                 100 * SPREAD_MAX);
+        text_add(out, "! repeats differ by more than %.0f%%: this machine is probably busy.\n", 100 * SPREAD_MAX);
     if (b->o->backward)
-        text_add(out, "Forward leaves `saved` bytes to backward, which computes the gradients by q, k and v; `of "
-                      "forward` is its time over that of forward.\n");
+        text_add(out,
+                 "Forward saves `saved` bytes for backward, which computes the gradients with respect to q, k, v; `of "
+                 "forward` is the time of backward divided by the time of forward.\n");
     if (b->ids) text_add(out, "Integer parameters number runs of %lld positions.\n", (long long)q->document);
-    if (inexact) text_add(out, "Pairs under a mask were counted for some queries that stand for their neighbours.\n");
-    if (b->interrupted) text_add(out, "Interrupted: %d of %d points begun.\n", b->begun, b->points);
+    if (inexact) text_add(out, "Visited pairs were counted for a sample of the queries.\n");
+    if (b->interrupted) text_add(out, "Interrupted: %d of %d points were started.\n", b->begun, b->points);
 }
 
 static void print_table(const struct bench *b, struct text *out)
@@ -267,7 +271,7 @@ static void print_table(const struct bench *b, struct text *out)
     print_notes(b, inexact, shaking, out);
 }
 
-/* ---- for machines: the same fields as JSON and as columns ---- */
+/* ---- JSON and CSV, with the same fields ---- */
 
 struct field {
     const char *name;
@@ -399,7 +403,7 @@ static void print_csv(const struct bench *b, struct text *out)
         }
 }
 
-/* ---- all together ---- */
+/* ---- all outputs ---- */
 
 static enum status put(const struct bench *b, const char *file, const struct text *text)
 {

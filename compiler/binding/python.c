@@ -1,15 +1,15 @@
-/* NAME.py: a Python module that calls the compiled kernel. What depends on the spec is written here, the rest is the
-   file of the package that calls kernels. */
+/* NAME.py: a Python module that calls the compiled kernel. This file writes the declarations that depend on the spec,
+   and appends _call.py of the Python package. */
 #include "binding.h"
+#include "../analysis/analysis.h"
 #include "../driver/driver.h"
-#include "../emit/emit.h"
 #include "../spec/spec.h"
 #include "../support/support.h"
 #include "../view/view.h"
 
 #include <string.h>
 
-/* Inside of """: nothing may end it, and a backslash is one. */
+/* Adds text inside """, escaped so that it neither ends the string nor contains backslashes. */
 static void add_docstring(struct text *out, const char *s)
 {
     for (size_t n = view_length(s); n > 0; s++, n--) {
@@ -18,24 +18,18 @@ static void add_docstring(struct text *out, const char *s)
     }
 }
 
-/* "64", or the letter that the documentation has for the size. */
-static const char *letter(const char *extent)
+/* Adds the axes as a tuple of numbers and quoted letters. */
+static void add_shape(struct text *out, const struct unit *p, const struct kernel_array *a)
 {
-    static const char *const letters[][2] = {{"batch", "B"}, {"heads", "H"}, {"kv_heads", "G"}};
-    for (size_t k = 0; k < sizeof letters / sizeof *letters; k++)
-        if (strcmp(extent, letters[k][0]) == 0) return letters[k][1];
-    return extent;
-}
-
-static void add_shape(struct text *out, const struct graph *g, const struct value *v, bool quoted)
-{
-    const char *shape[MAX_RANK];
-    const int rank = view_shape(g, v, shape);
-    for (int k = 0; k < rank; k++) {
-        const bool word = quoted && !(shape[k][0] >= '0' && shape[k][0] <= '9');
-        text_add(out, "%s%s%s%s", k ? ", " : "", word ? "\"" : "", letter(shape[k]), word ? "\"" : "");
+    text_add(out, "(");
+    for (int k = 0; k < a->rank; k++) {
+        const struct array_axis *const axis = &a->axis[k];
+        if (axis->constant)
+            text_add(out, "%s%s", k ? ", " : "", array_axis_word(p->arena, axis));
+        else
+            text_add(out, "%s\"%s\"", k ? ", " : "", array_sizes[axis->size].letter);
     }
-    if (quoted && rank == 1) text_add(out, ",");
+    text_add(out, a->rank == 1 ? ",)" : ")");
 }
 
 static const char *element(enum dtype dtype)
@@ -50,160 +44,216 @@ static const char *element(enum dtype dtype)
     return "";
 }
 
-static bool is_param(const struct value *v)
+/* The next array from number `from` on that is a parameter; NULL: there is none. */
+static const struct kernel_array *next_param(const struct unit *p, int *from)
 {
-    return v->op == GRAPH_PARAM;
+    while (*from < p->arrays->count)
+        if (p->arrays->array[(*from)++].place == PLACE_PARAMS) return &p->arrays->array[*from - 1];
+    return NULL;
+}
+
+/* The next array that an entry point reads as an argument. */
+static const struct kernel_array *next_input(const struct unit *p, enum entry entry, int *from)
+{
+    while (*from < p->arrays->count) {
+        const struct kernel_array *const a = &p->arrays->array[(*from)++];
+        if (a->place == PLACE_ARGUMENT && a->access[entry] == ACCESS_READ) return a;
+    }
+    return NULL;
+}
+
+/* "q, k, v" */
+static const char *input_names(const struct unit *p, enum entry entry)
+{
+    const char *names = "";
+    const struct kernel_array *a;
+    for (int k = 0; (a = next_input(p, entry, &k));)
+        names = arena_printf(p->arena, "%s%s%s", names, *names ? ", " : "", a->member);
+    return names;
 }
 
 static void add_table(const struct unit *p, struct text *out)
 {
-    const struct graph *g = p->graph;
-    text_add(out, "PARAMETERS = (  # name, dtype, shape, whether a seed can make it\n");
-    for (int k = 0; k < g->values; k++) {
-        const struct value *v = &g->value[k];
-        if (!is_param(v)) continue;
-        text_add(out, "    (\"%s\", \"%s\", (", v->name,
-                 dtype_name(v->integers ? DTYPE_I32 : dtype_of_sums(p->spec->dtype)));
-        add_shape(out, g, v, true);
-        text_add(out, "), %s),\n", v->origin == ORIGIN_LEARNED ? "False" : "True");
+    const struct kernel_array *a;
+    text_add(out, "PARAMETERS = (  # name, dtype, shape, True if it can be generated from a seed\n");
+    for (int k = 0; (a = next_param(p, &k));) {
+        text_add(out, "    (\"%s\", \"%s\", ", a->name, dtype_name(a->dtype));
+        add_shape(out, p, a);
+        text_add(out, ", %s),\n", a->origin == ORIGIN_LEARNED ? "False" : "True");
     }
     text_add(out, ")\n");
 }
 
-static bool any_random(const struct graph *g)
+static bool any_random(const struct unit *p)
 {
-    for (int k = 0; k < g->values; k++)
-        if (is_param(&g->value[k]) && g->value[k].origin != ORIGIN_LEARNED) return true;
+    const struct kernel_array *a;
+    for (int k = 0; (a = next_param(p, &k));)
+        if (a->origin != ORIGIN_LEARNED) return true;
     return false;
 }
 
-/* Parameters, as keywords of a function; and what they are called with. */
+/* Adds the parameters of a function as keywords; add_given passes them on. */
 static void add_keywords(const struct unit *p, struct text *out)
 {
-    const struct graph *g = p->graph;
-    for (int k = 0; k < g->values; k++)
-        if (is_param(&g->value[k])) text_add(out, ", %s=None", emit_name(p->arena, g->value[k].name));
-    if (any_random(g)) text_add(out, ", seed=%s", p->spec->similarity.has_seed ? "SEED" : "None");
+    const struct kernel_array *a;
+    for (int k = 0; (a = next_param(p, &k));) text_add(out, ", %s=None", a->member);
+    if (any_random(p)) text_add(out, ", seed=%s", p->spec->similarity.has_seed ? "SEED" : "None");
 }
 
 static void add_given(const struct unit *p, struct text *out)
 {
-    const struct graph *g = p->graph;
+    const struct kernel_array *a;
     const char *before = "";
     text_add(out, "{");
-    for (int k = 0; k < g->values; k++) {
-        if (!is_param(&g->value[k])) continue;
-        text_add(out, "%s\"%s\": %s", before, g->value[k].name, emit_name(p->arena, g->value[k].name));
-        before = ", ";
-    }
-    text_add(out, "}, %s", any_random(g) ? "seed" : "None");
+    for (int k = 0; (a = next_param(p, &k)); before = ", ") text_add(out, "%s\"%s\": %s", before, a->name, a->member);
+    text_add(out, "}, %s", any_random(p) ? "seed" : "None");
 }
 
 static void describe_parameters(const struct unit *p, struct text *out)
 {
-    const struct graph *g = p->graph;
-    for (int k = 0; k < g->values; k++) {
-        const struct value *v = &g->value[k];
-        if (!is_param(v)) continue;
-        text_add(out, "    %s: [", emit_name(p->arena, v->name));
-        add_shape(out, g, v, false);
-        text_add(out, "], %s%s\n", element(v->integers ? DTYPE_I32 : dtype_of_sums(p->spec->dtype)),
-                 v->origin == ORIGIN_LEARNED ? "" : ", else made from the seed");
+    const struct kernel_array *a;
+    for (int k = 0; (a = next_param(p, &k));)
+        text_add(out, "    %s: [%s], %s%s\n", a->member, array_shape_text(p->arena, a, ", "), element(a->dtype),
+                 a->origin == ORIGIN_LEARNED ? "" : ", else generated from the seed");
+    if (any_random(p))
+        text_add(out, "    seed: generates the parameters that are not given, the same on every machine\n");
+}
+
+/* Describes the arguments of forward, and the heads at the first argument that has key/value heads. */
+static void describe_inputs(const struct unit *p, struct text *out)
+{
+    const struct kernel_array *a;
+    bool said = false;
+    for (int k = 0; (a = next_input(p, ENTRY_FORWARD, &k));) {
+        const bool says = array_has_size(a, ARRAY_SIZE_KV_HEADS) && !said;
+        text_add(out, "    %s: [%s]%s\n", a->name, array_shape_text(p->arena, a, ", "),
+                 says ? ", H a multiple of G; query head h reads key/value head h // (H // G)" : "");
+        said |= says;
     }
-    if (any_random(g))
-        text_add(
-            out,
-            "    seed: of the parameters that are not given; the same seed gives the same ones on every machine\n");
+}
+
+/* The shape of an argument. */
+static const char *shape_of(const struct unit *p, const char *name)
+{
+    return array_shape_text(p->arena, &p->arrays->array[kernel_array_find(p->arrays, name)], ", ");
 }
 
 static void add_forward(const struct unit *p, struct text *out)
 {
     const struct spec *spec = p->spec;
-    bool any = false;
-    for (int k = 0; k < p->graph->values; k++) any |= is_param(&p->graph->value[k]);
-    text_add(out, "\n\ndef forward(q, k, v, *");
+    const char *const inputs = input_names(p, ENTRY_FORWARD);
+    int from = 0;
+    const bool any = next_param(p, &from) != NULL;
+    text_add(out, "\n\ndef forward(%s, *", inputs);
     add_keywords(p, out);
     text_add(out, ", out=None, %sthreads=0):\n    \"\"\"Attention of %s.\n\n", p->backwards ? "saved=None, " : "",
              spec->name);
-    text_add(out,
-             "    q: [B, H, n_q, %lld]\n    k: [B, G, n_k, %lld], H a multiple of G; query head h reads key/value head "
-             "h // (H // G)\n"
-             "    v: [B, G, n_k, %lld]\n    out: [B, H, n_q, %lld], written if it is given, else made; it may not "
-             "share memory with the others\n",
-             (long long)spec->head_dim, (long long)spec->head_dim, (long long)spec->value_dim,
-             (long long)spec->value_dim);
+    describe_inputs(p, out);
+    text_add(out, "    out: [%s], overwritten if given, else allocated; it may not overlap the other arrays\n",
+             shape_of(p, "out"));
     describe_parameters(p, out);
-    if (p->backwards) text_add(out, "    saved: a Saved() in which it leaves what backward() needs of its rows\n");
+    if (p->backwards) text_add(out, "    saved: a Saved() that stores the values of each row that backward() needs\n");
+    text_add(
+        out,
+        "    threads: 0 for OpenMP's default; the result does not depend on it. If a process has called a kernel "
+        "on several threads,\n"
+        "        processes forked from it must pass 1, because GNU's OpenMP does not survive a fork; spawned ones may "
+        "pass any number.\n\n"
+        "    All but %s are %s, contiguous along their last axis; q, k and v are copied if they are not.\n",
+        any ? "the parameters" : "threads", element(spec->dtype));
     text_add(out,
-             "    threads: 0 for OpenMP's default; the result does not depend on it. A process that was forked from "
-             "one that has called a kernel\n"
-             "        on several threads has to pass 1, because GNU's OpenMP does not survive a fork; one that was "
-             "spawned may pass any number.\n\n"
-             "    All but %s are %s, contiguous along their last axis.\n",
-             any ? "the parameters" : "threads", element(spec->dtype));
-    text_add(out, "    Positions count so that the last query meets the last key; a query that sees no key gives 0. "
-                  "Returns out.\n    \"\"\"\n    return _loaded().forward(q, k, v, ");
+             "    The last query has the position of the last key; the output of a query that sees no key is 0. "
+             "Returns out.\n    \"\"\"\n    return _loaded().forward(%s, ",
+             inputs);
     add_given(p, out);
     text_add(out, ", out, threads%s)\n", p->backwards ? ", saved" : "");
 }
 
-/* The gradients: their names, as keywords that arrays for them are given by. */
-static const char *gradient_name(const struct unit *p, const struct value *v)
+/* Adds the gradients as a list: `format` once for each, with the name of the gradient in place of @. */
+static void add_gradients(const struct unit *p, const char *format, struct text *out)
 {
-    const bool has = v->op == GRAPH_INPUT || (is_param(v) && v->origin == ORIGIN_LEARNED && !v->integers);
-    return has ? arena_printf(p->arena, "d%s", emit_name(p->arena, v->name)) : NULL;
+    const char *comma = "";
+    for (int k = 0; k < p->arrays->count; k++) {
+        const struct kernel_array *const a = &p->arrays->array[k];
+        if (a->access[ENTRY_BACKWARD] != ACCESS_WANTED) continue;
+        text_add(out, "%s", comma);
+        for (const char *c = format; *c; c++) {
+            if (*c == '@')
+                text_add(out, "%s", a->identifier);
+            else
+                text_append(out, c, 1);
+        }
+        comma = ", ";
+    }
 }
 
 static void add_backward(const struct unit *p, struct text *out)
 {
-    const struct graph *g = p->graph;
-    const char *before = "", *name;
-    text_add(out, "\n\ndef backward(q, k, v, out, dout, *");
+    const char *const inputs = input_names(p, ENTRY_BACKWARD);
+    text_add(out, "\n\ndef backward(%s, *", inputs);
     add_keywords(p, out);
-    text_add(out, ", saved=None, wanted=None");
-    for (int k = 0; k < g->values; k++)
-        if ((name = gradient_name(p, &g->value[k]))) text_add(out, ", %s=None", name);
+    text_add(out, ", saved=None, wanted=None, ");
+    add_gradients(p, "@=None", out);
     text_add(out,
-             ", threads=0):\n    \"\"\"Gradients of forward(), from that by its result.\n\n"
-             "    q, k, v: as for forward()\n    out: [B, H, n_q, %lld], what forward() returned for them\n"
-             "    dout: [B, H, n_q, %lld], the gradient by out\n",
-             (long long)p->spec->value_dim, (long long)p->spec->value_dim);
+             ", threads=0):\n    \"\"\"Gradients of forward(), from the gradient with respect to its output.\n\n"
+             "    %s: as for forward()\n    out: [%s], the output of forward() for them\n"
+             "    dout: [%s], the gradient with respect to out\n",
+             input_names(p, ENTRY_FORWARD), shape_of(p, "out"), shape_of(p, "dout"));
     describe_parameters(p, out);
-    text_add(out,
-             "    saved: the Saved() that forward() was given; without it that is computed again, to the same bits\n"
-             "    wanted: names of the gradients to compute, as in (\"dq\", \"dv\"); None for all\n    ");
-    for (int k = 0; k < g->values; k++)
-        if ((name = gradient_name(p, &g->value[k]))) {
-            text_add(out, "%s%s", before, name);
-            before = ", ";
-        }
-    text_add(out,
-             ": shaped as what they are by, written if they are given, else made; they may share memory with nothing "
-             "else\n    threads: as for forward(); the result does not depend on it\n\n"
-             "    With H > G the gradients by k and v are sums over the query heads that read them. Returns Gradients, "
-             "a named tuple,\n    in which those that are not wanted are None.\n    \"\"\"\n"
-             "    gradients = {");
-    before = "";
-    for (int k = 0; k < g->values; k++)
-        if ((name = gradient_name(p, &g->value[k]))) {
-            text_add(out, "%s\"%s\": %s", before, name, name);
-            before = ", ";
-        }
-    text_add(out, "}\n    return _loaded().backward(q, k, v, out, dout, ");
+    text_add(
+        out,
+        "    saved: the Saved() that forward() filled; without it the values are computed again, with the same bits\n"
+        "    wanted: names of the gradients to compute, as in (\"dq\", \"dv\"); None for all\n    ");
+    add_gradients(p, "@", out);
+    text_add(
+        out,
+        ": the gradients with respect to these arrays, of the same shapes, overwritten if given, else allocated;\n"
+        "        they may not overlap any other array\n"
+        "    threads: as for forward(); the result does not depend on it\n\n"
+        "    If H > G, dk and dv are sums over the query heads that read a key/value head. Returns Gradients, a named "
+        "tuple,\n    in which gradients that are not wanted are None.\n    \"\"\"\n"
+        "    gradients = {");
+    add_gradients(p, "\"@\": @", out);
+    text_add(out, "}\n    return _loaded().backward(%s, ", inputs);
     add_given(p, out);
     text_add(out, ", saved, wanted, gradients, threads)\n");
 }
 
+/* The types of attnrt.h without comments. */
+static void add_types(struct text *out)
+{
+    const char *c = strstr(attnrt_header, "/* Return values of kernels"), *const end = strstr(c, "#elif ATTNRT_TYPES");
+    while (c < end) {
+        if (c[0] == '/' && c[1] == '*') {
+            c = strstr(c, "*/") + 2;
+            while (out->length && out->data[out->length - 1] == ' ') out->data[--out->length] = 0;
+            if (*c == '\n' && out->data[out->length - 1] == '\n') c++; /* it was the whole line */
+            continue;
+        }
+        text_append(out, c++, 1);
+    }
+}
+
+/* Adds _call.py, with the types that it would read from attnrt.h in the package. */
+static void add_body(struct text *out)
+{
+    static const char place[] = "_HEADER = \"\"\"";
+    const char *const at = strstr(python_body, place) + strlen(place);
+    text_append(out, python_body, (size_t)(at - python_body));
+    add_types(out);
+    text_add(out, "%s", at);
+}
+
 static const char load_function[] =
-    "_binding = Binding(NAME, VERSION, DTYPE, HEAD_DIM, VALUE_DIM, PARAMETERS, \"; compile it anew: \" + COMPILE)\n"
+    "_binding = Binding(NAME, VERSION, DTYPE, HEAD_DIM, VALUE_DIM, PARAMETERS, \"; compile it again:  \" + COMPILE)\n"
     "\n\n"
     "def load(path=None):\n"
     "    \"\"\"Loads the compiled kernel from `path`;\n"
-    "    else from libNAME.so beside this file, as the first call of forward() does.\"\"\"\n"
+    "    else from libNAME.so in the folder of this file, as the first call of forward() does.\"\"\"\n"
     "    if path is None:\n"
     "        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), \"lib\" + NAME + \".so\")\n"
     "        if not os.path.exists(path):\n"
-    "            raise FileNotFoundError(f\"{path} is not there; compile it: {COMPILE}\")\n"
+    "            raise FileNotFoundError(f\"{path} does not exist; compile it: {COMPILE}\")\n"
     "    _binding.load(path)\n"
     "\n\n"
     "def _loaded():\n"
@@ -224,14 +274,16 @@ void emit_python(const struct unit *p, struct text *out)
     }
     text_add(
         out,
-        "forward(q, k, v) calls the kernel of %s.c on NumPy arrays, PyTorch tensors and whatever else on the CPU "
-        "has __dlpack__ or\n"
-        "__array_interface__, without copying%s. Compile the kernel into a shared object beside this file first:\n\n"
+        "forward(q, k, v) calls the kernel of %s.c on NumPy arrays, PyTorch tensors and other CPU arrays with "
+        "__dlpack__ or\n"
+        "__array_interface__, without copying%s. First compile the kernel into a shared object in the folder of this "
+        "file:\n\n"
         "    cc -O2 -shared -fPIC -fopenmp %s.c -o lib%s.so%s -lm\n\n"
-        "Needs nothing but Python's standard library; NumPy makes the result where q is no tensor.\n\"\"\"\n\n",
+        "Needs only Python's standard library; NumPy allocates the output if q is not a tensor.\n\"\"\"\n\n",
         spec->name, p->backwards ? "; backward(q, k, v, out, dout) computes its gradients" : "", spec->name, spec->name,
         runtime);
-    text_add(out, "%s\n\n# ---- this kernel\n\n__all__ = [%s\"forward\", \"load\"]\n\n", python_body,
+    add_body(out);
+    text_add(out, "\n\n# ---- this kernel\n\n__all__ = [%s\"forward\", \"load\"]\n\n",
              p->backwards ? "\"Gradients\", \"Saved\", \"backward\", " : "");
     text_add(out, "NAME, VERSION, DTYPE = \"%s\", \"%s\", \"%s\"\nHEAD_DIM, VALUE_DIM = %lld, %lld\n", spec->name,
              ATTNC_VERSION, dtype_name(spec->dtype), (long long)spec->head_dim, (long long)spec->value_dim);

@@ -1,4 +1,4 @@
-/* attnc build: kernels as shared libraries in the cache, for programs that load them while they run. */
+/* attnc build: compiles kernels into shared libraries in the cache, for programs that load them at run time. */
 #include "command_line.h"
 #include "../driver/driver.h"
 #include "../host/host.h"
@@ -10,16 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All that the library depends on beside the C compiler and attnc itself: while it is the same, neither the spec has to
-   be compiled again nor its expressions read. */
+/* A key of everything that the library depends on, except the C compiler and attnc itself. If the key is unchanged, the
+   spec need not be compiled again. */
 static const char *key_of(struct arena *arena, const char *file, const struct text *spec, const struct options *o)
 {
     const char *const slash = strrchr(file, '/');
     struct text key = {0};
-    text_add(&key, "%s\n%s\n", slash ? slash + 1 : file, machine_text(arena)); /* the name may be the file's */
+    text_add(&key, "%s\n%s\n", slash ? slash + 1 : file, machine_text(arena)); /* the spec's name defaults to the
+                                                                                  file's */
     for (int k = 0; k < o->targets; k++)
         text_add(&key, "%s %lld %lld\n", o->target[k]->name, (long long)o->target[k]->l1_bytes,
                  (long long)o->target[k]->l2_bytes);
+    if (o->no_remainders) text_add(&key, "no remainders\n");
     for (int k = 0; k < o->sets; k++) text_add(&key, "%zu:%s\n", strlen(o->set[k]), o->set[k]);
     text_append(&key, spec->data, spec->length);
     const char *made = arena_copy(arena, key.data);
@@ -27,7 +29,7 @@ static const char *key_of(struct arena *arena, const char *file, const struct te
     return made;
 }
 
-/* The library's path, or a line of JSON: what NAME.json says, and where the library is. */
+/* Prints the library's path, or a line of JSON: NAME.json and the path. */
 static enum status show(const struct options *o, const struct built_kernel *built)
 {
     if (!o->json) {
@@ -39,7 +41,7 @@ static enum status show(const struct options *o, const struct built_kernel *buil
                      ? json_dumps(says, JSON_COMPACT)
                      : NULL;
     if (line) printf("%s\n", line);
-    if (!line) complain(o, "%s: its description cannot be written as JSON", built->path);
+    if (!line) complain(o, "%s: cannot describe the kernel as JSON", built->path);
     free(line);
     json_decref(says);
     return line ? STATUS_DONE : STATUS_MACHINE;
@@ -79,14 +81,14 @@ static enum status build_one(const struct options *o, const char *file)
 int command_build(const struct options *o)
 {
     if (!o->files) {
-        complain(o, "build needs a spec: attnc build SPEC.yaml");
+        complain(o, "build takes a spec: attnc build SPEC.yaml");
         return STATUS_USAGE;
     }
     if (o->json && strcmp(o->json, "-") != 0) {
-        complain(o, "build writes to standard output: --json takes no file there");
+        complain(o, "build writes JSON to standard output: --json takes no file");
         return STATUS_USAGE;
     }
-    /* for this machine alone, and without a library beside it: any program can load it */
+    /* only for this machine, and standalone, so that any program can load it */
     struct options here = *o;
     here.standalone = true;
     if (!o->named_targets) {
@@ -99,9 +101,5 @@ int command_build(const struct options *o)
         const enum status status = build_one(&here, o->file[k]);
         if (status > worst) worst = status;
     }
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        complain(o, "cannot write to standard output");
-        return STATUS_MACHINE;
-    }
-    return (int)worst;
+    return output_finish(o) == STATUS_DONE ? (int)worst : STATUS_MACHINE;
 }

@@ -17,7 +17,7 @@ enum command_number {
 };
 enum operand_kind { OPERANDS_SPECS, OPERANDS_NAMES, OPERANDS_NOTHING };
 
-/* What an option takes: ATTACHED after an equals sign, or nothing. */
+/* The value of an option. ATTACHED: after an equals sign, optional. */
 enum value_kind {
     VALUE_NONE,
     VALUE_TEXT,
@@ -43,7 +43,7 @@ struct command_row {
 struct switch_row {
     const char *name, *argument, *says;
     enum value_kind value;
-    unsigned commands; /* 1 << enum command_number of each */
+    unsigned commands; /* 1 << enum command_number of each command */
     bool elsewhere;
 };
 extern const struct output_row output_rows[OUTPUTS];
@@ -51,9 +51,9 @@ extern const struct command_row command_rows[COMMANDS];
 extern const struct switch_row switch_rows[];
 extern const int switch_row_count;
 
-/* The words that such a value may be, in a list that ends with NULL; NULL where it is none of some words. */
+/* The words that a value of this kind may be, ending with NULL; NULL if it is not a choice of words. */
 const char *const *value_words(struct arena *arena, enum value_kind kind);
-/* The keys that --set takes, "mask.window.left=", and for a choice each word, "mask=causal"; ends with NULL. */
+/* The keys that --set takes, as "mask.window.left=", and every word of a choice, as "mask=causal"; ends with NULL. */
 const char *const *set_words(struct arena *arena);
 
 #endif

@@ -5,7 +5,7 @@
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
 #include "../target/target.h"
-#include "../tune/search/search.h"
+#include "../tune/tune.h"
 
 #include <string.h>
 
@@ -57,7 +57,7 @@ const char *const *value_words(struct arena *arena, enum value_kind kind)
     return NULL;
 }
 
-/* ---- the keys of the spec by their paths ---- */
+/* ---- keys of the spec as paths ---- */
 
 struct paths {
     struct arena *arena;
@@ -78,8 +78,8 @@ static void add_path(struct paths *p, const char *path)
 
 static void add_group(struct paths *p, enum group group, const char *prefix);
 
-/* The words of a choice at `path`, then the paths of their options; lists are left to the user, who may be deep inside
-   one. */
+/* Adds the words of a choice at `path`, and the paths of their options. Lists are skipped, because their nesting is
+   unlimited. */
 static void add_choice(struct paths *p, enum choice choice, const char *path)
 {
     for (int k = 0; k < option_row_count; k++) {

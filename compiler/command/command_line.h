@@ -1,11 +1,11 @@
-/* The commands, for main.c and the files of the commands. */
+/* The commands, for main.c and the commands' files. */
 #ifndef ATTNC_COMMAND_LINE_H
 #define ATTNC_COMMAND_LINE_H
 
 #include "command.h"
 #include "../support/support.h"
 
-/* What `attnc COMMAND --help` prints (help.c). */
+/* Appends the text of `attnc COMMAND --help`. (help.c) */
 void help_page(enum command_number command, struct text *out);
 
 int command_compile(const struct options *o);

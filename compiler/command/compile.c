@@ -1,4 +1,4 @@
-/* attnc SPEC.yaml…: writes the C and the header of every spec, and what else --emit asks for. */
+/* attnc SPEC.yaml…: writes the C source and the header of every spec, and the other outputs of --emit. */
 #include "command.h"
 #include "command_line.h"
 #include "../binding/binding.h"
@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* A file name as make reads it back. */
+/* Adds a file name as make expects it. */
 static void depfile_name(struct text *out, const char *name)
 {
     for (const char *c = name; *c; c++) {
@@ -21,7 +21,7 @@ static void depfile_name(struct text *out, const char *name)
     }
 }
 
-/* The rule of one spec: what was made of it, and what that depends on. */
+/* Adds the rule of one spec: the files that were made, and the files that they depend on. */
 static void depfile_rule(struct text *out, const struct options *o, const char *const *made, int count,
                          const char *file, const char *tuned)
 {
@@ -32,7 +32,7 @@ static void depfile_rule(struct text *out, const struct options *o, const char *
     }
     text_add(out, ":");
     const char *const sources[] = {library_operand(file) ? NULL : file,
-                                   tuned}; /* a spec that comes with attnc is no file */
+                                   tuned}; /* a spec that comes with attnc is not a file */
     for (int k = 0; k < 2; k++) {
         if (!sources[k]) continue;
         text_add(out, " ");
@@ -59,13 +59,13 @@ static enum status write_output(const struct options *o, const struct unit *p, e
     return STATUS_DONE;
 }
 
-/* Whether make can read the names of a depfile: a rule has no way to write a line break in one. */
+/* True if the names fit into a depfile, in which a line break cannot be written. */
 static bool depfile_fits(const struct options *o, const char *file, const char *stem)
 {
     const char *const name[] = {file, stem, o->depfile_target};
     for (int k = 0; k < 3; k++)
         if (name[k] && strpbrk(name[k], "\r\n")) {
-            complain(o, "-MD: a rule of make cannot hold a line break, and there is one in the %s",
+            complain(o, "-MD: a rule of make cannot contain a line break, but the %s has one",
                      k == 0   ? "path of the spec"
                      : k == 1 ? "path of the output"
                               : "target of -MT");
@@ -74,13 +74,14 @@ static bool depfile_fits(const struct options *o, const char *file, const char *
     return true;
 }
 
-/* What one run has done so far. */
+/* The state of one run. */
 struct run {
-    struct text names; /* of the specs, with their files: no output may be overwritten by that of another spec */
+    struct text names; /* names of the specs so far, with their files, because two specs must not write the same
+                          output */
     struct text rules; /* of the depfile that -MF names */
 };
 
-/* DIR/NAME, to which each output adds its own ending. */
+/* DIR/NAME; each output appends its suffix. */
 static const char *output_stem(struct arena *arena, const struct options *o, const char *name)
 {
     const char *folder = o->out_dir;
@@ -93,7 +94,7 @@ static const char *output_path(struct arena *arena, const char *stem, int output
     return arena_printf(arena, "%s.%s", stem, output_rows[output].name);
 }
 
-/* --outputs: only as much of the spec is read as names its files. */
+/* --outputs: reads only the name of the spec. */
 static enum status list_outputs(const struct options *o, const char *file)
 {
     struct text source = {0};
@@ -118,11 +119,12 @@ static enum status compile_one(const struct options *o, const char *file, struct
     enum status status;
     struct unit *p = unit_make(file, o, &status);
     if (!p) return status;
+    unit_warn(p, o);
     const char *entry = arena_printf(p->arena, "\n%s\t", p->spec->name),
                *earlier = names->data ? strstr(names->data, entry) : NULL;
     if (earlier && !o->to_stdout) {
         earlier += strlen(entry);
-        complain(o, "%s: %.*s has the name '%s' too; give one of them another with 'name:'", file,
+        complain(o, "%s: %.*s also has the name '%s'; change one of them with 'name:'", file,
                  (int)strcspn(earlier, "\n"), earlier, p->spec->name);
         unit_free(p);
         return STATUS_INPUT;
@@ -138,10 +140,7 @@ static enum status compile_one(const struct options *o, const char *file, struct
         if (!(o->emit & 1U << k)) continue;
         if (k == OUTPUT_h && o->to_stdout && o->emit & 1U << OUTPUT_c) continue;
         if (o->to_stdout) {
-            if (fwrite(output[k].data, 1, output[k].length, stdout) != output[k].length || fflush(stdout) != 0) {
-                complain(o, "cannot write to standard output: %s", strerror(errno));
-                status = STATUS_MACHINE;
-            }
+            status = table_put(o, &output[k]);
             continue;
         }
         made[count] = output_path(p->arena, stem, k);

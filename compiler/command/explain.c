@@ -1,4 +1,4 @@
-/* attnc explain: what the compiler understood and chose, and what it costs. */
+/* attnc explain: how the compiler understood a spec, what it chose, and what that costs. */
 #include "command.h"
 #include "command_line.h"
 #include "../analysis/analysis.h"
@@ -21,61 +21,79 @@ static void section(const char *title)
     printf("\n%s\n", title);
 }
 
-/* One range a line. `every`: those that all queries of the tile see. */
-static void print_ranges(const struct compilation *c, const struct stmt *s, bool every)
+/* Prints one range per line. `every`: ranges that all queries of a tile see, else those that some query sees. */
+static void print_ranges(const struct compilation *c, const struct stmt *s, bool every, int indent)
 {
     for (int k = 0; k < s->ranges; k++) {
         const struct range *r = &s->range[k];
-        printf("    from %s up to (not with) %s", emit_bound(c, r->from), emit_bound(c, r->to));
+        printf("%*sfrom %s up to but excluding %s", indent + 2, "", emit_bound(c, r->from), emit_bound(c, r->to));
         const struct expr *position;
         int64_t keys = 1;
         if (r->drawn && floor_quotient(c->loops->module, r->drawn->arg[1], &position, &keys))
-            printf(", of these the blocks of %lld keys drawn for %s block of queries, %lld for each, from seed %llu",
+            printf(", of these only the blocks of %lld keys drawn for %s block of queries, %lld each, from seed %llu",
                    (long long)keys, every ? "every" : "some", (long long)r->drawn->draw->count,
                    (unsigned long long)r->drawn->draw->seed);
         printf("\n");
     }
 }
 
-/* Which keys of every period the loop takes, or which queries share a tile. */
-static void print_period(const struct compilation *c, const struct stmt *s)
+/* Prints which keys of every period the loop visits, or which queries share a tile. */
+static void print_period(const struct compilation *c, const struct stmt *s, int indent)
 {
     const char *phase = emit_bound(c, s->phase);
     long long period = (long long)s->period, last = (long long)s->run - 1;
+    printf("%*s", indent, "");
     if (s->parallel)
-        printf("  a tile has queries that are %lld positions apart, which see the same keys\n", period);
+        printf("a tile has queries that are %lld positions apart, which see the same keys\n", period);
     else if (last == 0)
-        printf("  of these only the keys that are %s modulo %lld\n", phase, period);
+        printf("of these only the keys that are %s modulo %lld\n", phase, period);
     else
-        printf("  of these only the keys that are %s to %s + %lld modulo %lld, %s\n", phase, phase, last, period,
+        printf("of these only the keys that are %s to %s + %lld modulo %lld, %s\n", phase, phase, last, period,
                s->apart ? "one residue at a time" : "one run at a time");
 }
 
-static void print_loops(const struct compilation *c, const struct stmt *s)
+/* Prints a loop over tiles, and the tiles that it skips. */
+static void print_loop(const struct compilation *c, const struct stmt *s, int indent)
 {
+    const struct axis *axis = &c->loops->module->axis[s->axis];
+    const char *const over = axis->source == SIZE_N_K ? "keys" : axis->source == SIZE_N_Q ? "queries" : "";
+    if (s->ranges) {
+        printf("%*sfor a tile of queries i0 to i1 - 1, keys %s are visited %lld at a time, over the union of\n", indent,
+               "", axis->name, (long long)s->step);
+        print_ranges(c, s, false, indent);
+    } else if (s->step > 1 && !s->parallel) {
+        if (axis->source == SIZE_N_K)
+            printf("%*sfor a tile of queries i0 to i1 - 1, keys %s run from %s\n%*s", indent, "", axis->name,
+                   emit_bound(c, s->from), indent, "");
+        else
+            printf("%*s%s%s%s from %s ", indent, "", *over ? "queries " : "", axis->name,
+                   *over ? " of the tile run" : " runs", emit_bound(c, s->from));
+        printf("up to but excluding %s, %lld at a time\n", emit_bound(c, s->to), (long long)s->step);
+    }
+    if (s->period) print_period(c, s, indent);
+    if (s->when)
+        printf("%*sa tile of %s is skipped unless %s\n", indent, "", *over ? over : axis->name, emit_bound(c, s->when));
+}
+
+static void print_loops(const struct compilation *c, const struct stmt *s, int indent)
+{
+    const struct expr *tested = NULL; /* several statements may have the same test */
     for (; s; s = s->next) {
-        const char *axis = s->op == LOOPS_FOR ? c->loops->module->axis[s->axis].name : "";
-        if (s->op == LOOPS_FOR && s->ranges) {
-            printf("  for a tile of queries i0 to i1 - 1, keys %s run, %lld at a time, over the union of\n", axis,
-                   (long long)s->step);
-            print_ranges(c, s, false);
-        } else if (s->op == LOOPS_FOR && s->step > 1 && !s->parallel) {
-            printf("  for a tile of queries i0 to i1 - 1, keys %s run from %s\n", axis, emit_bound(c, s->from));
-            printf("  up to (not with) %s, %lld at a time\n", emit_bound(c, s->to), (long long)s->step);
-        }
-        if (s->period) print_period(c, s);
-        if (s->when) printf("  a tile of keys is left out unless %s\n", emit_bound(c, s->when));
-        if (s->op == LOOPS_IF && s->where)
-            printf("  a tile of keys is tested against the mask only if %s\n", emit_bound(c, s->where));
+        const bool loop = s->op == LOOPS_FOR;
+        if (loop) print_loop(c, s, indent);
+        if (s->op == LOOPS_IF && s->where && s->where != tested)
+            printf("%*sa tile of keys is tested against the mask only if %s\n", indent, "", emit_bound(c, s->where));
+        if (s->op == LOOPS_IF) tested = s->where;
         if (s->op == LOOPS_IF && s->ranges) {
-            printf("  a tile of keys is tested against the mask only if it is not wholly in the union of\n");
-            print_ranges(c, s, true);
+            printf("%*sa tile of keys is tested against the mask only if it is not wholly in the union of\n", indent,
+                   "");
+            print_ranges(c, s, true, indent);
         }
-        print_loops(c, s->body);
+        print_loops(c, s->body, indent + (loop && !s->parallel ? 2 : 0));
     }
 }
 
-/* What is carried from chunk to chunk. */
+/* Prints the state that is carried from chunk to chunk. */
 static void explain_states(const struct compilation *c)
 {
     const struct graph *g = c->graph;
@@ -87,20 +105,20 @@ static void explain_states(const struct compilation *c)
             if (axis_is_chunks(axis)) keys = axis->extent;
         }
     if (keys == 0) return;
-    if (c->reach)
-        printf("  summed over chunks of %lld keys: a query meets the states of the %lld chunks before its own, added "
-               "anew for every chunk, and the keys after "
-               "them\n",
-               (long long)keys, (long long)c->reach);
+    if (c->separated.reach)
+        printf("  summed over chunks of %lld keys: a query is multiplied with the states of the %lld chunks before its "
+               "own, which are added again for every chunk, and attends to the keys after them\n",
+               (long long)keys, (long long)c->separated.reach);
     else
-        printf("  carried over chunks of %lld keys: a query meets the state before the chunk of its last key, and the "
-               "keys of that chunk\n",
+        printf("  carried over chunks of %lld keys: a query is multiplied with the state before the chunk of its last "
+               "key, "
+               "and attends to the keys of that chunk\n",
                (long long)keys);
     for (int v = 0; v < g->values; v++) {
         if (!g->value[v].keep || g->value[v].keep == keep) continue;
         keep = g->value[v].keep;
         struct text text = {0};
-        expr_print(g->module, keep, NULL, NULL, NULL, &text);
+        expression_print(keep, g->module, &text);
         printf("  from chunk to chunk a state is multiplied by %s\n", text.data);
         text_free(&text);
     }
@@ -113,60 +131,93 @@ static bool has_few(const struct unit *p)
     return false;
 }
 
-/* Where few queries have loops of their own. */
+static int64_t chunk_of_few(const struct compilation *few)
+{
+    const struct module *m = few->graph->module;
+    for (int a = 0; a < m->axes; a++)
+        if (axis_is_chunks(&m->axis[a])) return m->axis[a].extent;
+    return 0;
+}
+
+/* Prints for how many rows few queries have their own version, by the number of keys. */
 static void explain_few(const struct unit *p)
 {
-    const struct version *v = p->version;
+    const struct version *v = p->version, *first = NULL, *last = NULL;
+    struct text more = {0};
     for (int k = 0; k < p->versions && v[k].target == v[0].target; k++) {
-        if (!v[k].few || (k > 0 && v[k - 1].few_rows == v[k].few_rows)) continue;
-        const struct module *m = v[k].few->graph->module;
-        int64_t chunk = 0;
-        for (int a = 0; a < m->axes; a++)
-            if (axis_is_chunks(&m->axis[a])) chunk = m->axis[a].extent;
-        printf("  few:%s up to %d queries, where the heads that share keys have %lld rows of them or fewer, meet the "
-               "keys in chunks of %lld, shared out\n"
-               "  among threads; a key is read once for all rows\n",
-               v[k].from ? arena_printf(p->arena, " from %lld keys on", (long long)v[k].from) : "", MAX_FEW_QUERIES,
-               (long long)v[k].few_rows, (long long)chunk);
+        const int64_t rows = v[k].few ? v[k].few_rows : 0, chunk = v[k].few ? chunk_of_few(v[k].few) : 0;
+        if (!first && !v[k].few) continue;
+        if (first && (rows != (last->few ? last->few_rows : 0) || (rows && chunk != chunk_of_few(first->few))))
+            text_add(&more, ", from %lld keys on %lld", (long long)v[k].from, (long long)rows);
+        if (first && rows && chunk != chunk_of_few(first->few)) text_add(&more, " in chunks of %lld", (long long)chunk);
+        first = first ? first : &v[k];
+        last = &v[k];
     }
+    if (first)
+        printf("  few:%s up to %d queries, if the heads that share keys have at most %lld rows of queries%s;\n"
+               "  keys are read in chunks of %lld, which are distributed among threads, once for all rows\n",
+               first->from ? arena_printf(p->arena, " from %lld keys on", (long long)first->from) : "", MAX_FEW_QUERIES,
+               (long long)first->few_rows, more.length ? arena_printf(p->arena, " (%s)", more.data + strlen(", ")) : "",
+               (long long)chunk_of_few(first->few));
+    text_free(&more);
+}
+
+/* Prints how powers of high degree are kept from overflowing, or at which base the weight overflows. */
+static void explain_powers(const struct unit *p, const struct compilation *c)
+{
+    static const double FROM = 8; /* below this degree, a base may exceed 65536 in f32 */
+    const double growth = weight_growth(p->graph);
+    const int64_t degree = relative_degree(c->graph);
+    const char *sums = dtype_name(dtype_of_sums(p->spec->dtype));
+    if (degree)
+        printf("  powers of degree %lld are computed relative to the largest of their row, so that none overflows "
+               "(from degree %lld on in %s)\n",
+               (long long)degree, (long long)overflow_degree(p->spec->dtype), sums);
+    else if (growth >= FROM)
+        printf(
+            "  a weight of degree %.0f overflows %s if its base exceeds %.0f, and underflows if all bases of a row are "
+            "below %.2g\n",
+            growth, sums, overflow_base(p->spec->dtype, growth), underflow_base(p->spec->dtype, growth));
 }
 
 static void explain_algorithm(const struct unit *p)
 {
     const struct compilation *first = p->compilation[0], *linear = NULL;
     for (int k = p->compilations - 1; k >= 0; k--)
-        if (p->compilation[k]->linear && p->compilation[k]->target == first->target) linear = p->compilation[k];
+        if (p->compilation[k]->program.linear && p->compilation[k]->target == first->target) linear = p->compilation[k];
     if (!graph_has_pairs(p->graph)) {
-        section("Algorithm: linear as it stands");
-        printf("  no query meets a key: queries meet sums over all keys\n");
+        section("Algorithm: linear by definition");
+        printf("  queries are multiplied with sums over all keys, so there are no pairs of queries and keys\n");
         return;
     }
-    section(!linear         ? "Algorithm: quadratic"
-            : first->linear ? "Algorithm: linear"
-                            : "Algorithm: quadratic for short, linear for long sequences");
-    if (!first->linear) printf("  quadratic: every query meets every key that its mask lets it see\n");
+    section(!linear                 ? "Algorithm: quadratic"
+            : first->program.linear ? "Algorithm: linear"
+                                    : "Algorithm: quadratic for short, linear for long sequences");
+    if (!first->program.linear) printf("  quadratic: every query attends to every key that its mask allows\n");
+    if (!first->program.linear) explain_powers(p, first);
     explain_few(p);
     if (!linear) {
-        printf("  no linear form: %s\n", p->why_quadratic ? p->why_quadratic : "'algorithm: quadratic' asks for none");
+        printf("  no linear form: %s\n", p->why_quadratic ? p->why_quadratic : "'algorithm: quadratic' excludes it");
         return;
     }
     long long columns = (long long)p->spec->value_dim + 1, element = dtype_bytes(dtype_of_sums(p->spec->dtype));
     printf("  linear: the weight is an inner product of %lld features; a state of %lld x %lld numbers, %lld bytes, is "
            "their sum over keys\n",
-           (long long)linear->features, (long long)linear->features, columns,
-           (long long)linear->features * columns * element);
+           (long long)linear->separated.features, (long long)linear->separated.features, columns,
+           (long long)linear->separated.features * columns * element);
+    explain_powers(p, linear);
     explain_states(linear);
     struct counts counts;
     const int64_t many = 1 << 14;
     count_work(linear, &(struct problem_size){1, 1, 1, many, many}, many, 0, &counts);
-    printf("  %.0f FLOPs for each token and head, whatever the length\n", counts.flops / (double)many);
-    printf("  work of %.0f FLOPs of a product, the maps and folds around them included\n", linear_cost(linear));
+    printf("  %.0f FLOPs for each token and head at every length\n", counts.flops / (double)many);
+    printf("  with maps and folds, this takes the time of %.0f FLOPs of a product\n", linear_cost(linear));
     int64_t from = 0;
     for (int k = p->versions - 1; k >= 0; k--)
         if (p->version[k].c == linear) from = p->version[k].from;
-    if (!first->linear && p->spec->schedules)
-        printf("  crossover: by the schedule the linear form is taken from %lld keys on\n", (long long)from);
-    else if (!first->linear)
+    if (!first->program.linear && p->spec->schedules)
+        printf("  crossover: the schedule uses the linear form from %lld keys on\n", (long long)from);
+    else if (!first->program.linear)
         printf("  crossover: the linear form takes less work from %lld keys on%s\n", (long long)from,
                loops_on_matrix_units(linear->loops)  ? loops_on_matrix_units(first->loops)
                                                            ? ", with both on matrix units"
@@ -178,10 +229,10 @@ static void explain_algorithm(const struct unit *p)
 
 static void explain_expression(const char *key, const struct expression *e, bool *any)
 {
-    if (!*any) section("Expressions, as they were understood");
+    if (!*any) section("Expressions, as understood");
     *any = true;
     struct text text = {0};
-    expression_print(e->value, &text);
+    expression_print(e->value, NULL, &text);
     printf("  %s: %s\n", key, text.data);
     text_free(&text);
 }
@@ -200,23 +251,35 @@ static void explain_expressions(const struct spec *spec)
     explain_mask(spec->mask, &any);
 }
 
-/* What the tables of costs are of: lengths, and the machine if it was asked for. */
+/* The parameters of the tables of costs: lengths, and the machine if it is measured. */
 struct costs {
     struct lengths lengths;
     int64_t document;
-    struct machine *machine; /* NULL: a core as the target's row of the table has it */
-    const char *compiler;    /* that the machine was measured with */
+    struct machine *machine; /* NULL: a core as the target's row describes it */
+    const char *compiler;    /* the compiler that the measuring code was compiled with */
     int threads;
 };
 
-/* What a unit is held against. */
+/* Keeps the lengths that the spec allows; if it allows none of them, its maximum. */
+static struct costs costs_allowed(const struct costs *all, int64_t longest)
+{
+    struct costs costs = *all;
+    costs.lengths.count = 0;
+    for (int k = 0; k < all->lengths.count; k++)
+        if (!longest || all->lengths.length[k] <= longest)
+            costs.lengths.length[costs.lengths.count++] = all->lengths.length[k];
+    if (costs.lengths.count == 0) costs.lengths.length[costs.lengths.count++] = longest;
+    return costs;
+}
+
+/* The rates that a unit's costs are compared with. */
 struct limits {
-    struct rates rates; /* those of matrix units, where the first target has some and the machine too */
+    struct rates rates; /* with those of matrix units if the first target and the machine have some */
     double spread;
     int64_t cache;
 };
 
-/* The best target that was asked for, or where the machine was, the one that it runs. */
+/* The best requested target; if the machine is measured, the target that it runs. */
 static const struct target *costs_target(const struct unit *p, const struct costs *costs)
 {
     const struct target *const here = costs->machine ? unit_target_here(p) : NULL;
@@ -240,15 +303,39 @@ static struct limits limits_of(const struct unit *p, const struct costs *costs)
     return limits;
 }
 
-/* What a table is of: forward of as many queries as keys, or of one; a token that follows a state; backward. */
+/* The subject of a table: forward with as many queries as keys, forward with one query, one token after a state,
+   backward. */
 enum costs_of { ALL_QUERIES, ONE_QUERY, ONE_TOKEN, GRADIENTS };
 
-/* The rows of a table. Returns whether all pairs were counted. */
+/* The number of heads to count if heads see different keys. */
+enum { COUNTED_HEADS = 8 };
+
+static int64_t counted_heads(const struct graph *g)
+{
+    const struct module *m = g->module;
+    uint32_t heads = 0, named = 0;
+    for (int a = 0; a < m->axes; a++)
+        if (m->axis[a].source == SIZE_KV_HEADS || m->axis[a].source == SIZE_MEMBERS) heads |= UINT32_C(1) << a;
+    for (int v = 0; v < g->values; v++)
+        if (g->value[v].where) named |= expr_axes(g->value[v].where);
+    return named & heads ? COUNTED_HEADS : 1;
+}
+
+/* Divides the counts by the number of heads. */
+static void of_one_head(int64_t heads, struct counts *counts, struct roofline *roofline)
+{
+    double *const of[] = {&counts->pairs,   &counts->visited,     &counts->tiles,  &counts->flops,
+                          &counts->scalars, &counts->work,        &counts->bytes,  &counts->once,
+                          &roofline->work,  &roofline->unit_work, &roofline->bytes};
+    for (size_t k = 0; k < sizeof of / sizeof *of; k++) *of[k] /= (double)heads;
+}
+
+/* Prints the rows of a table. Returns true if all pairs were counted. */
 static bool print_costs(const struct unit *p, const struct costs *costs, const struct limits *limits, enum costs_of of)
 {
     const struct target *target = costs_target(p, costs);
     bool exact = true;
-    printf("  %9s  %-9s  %10s  %10s  %6s  %10s  %10s  %12s  %-8s%s\n", "n", "form", "FLOPs", "visited", "useful",
+    printf("  %9s  %-9s  %10s  %10s  %6s  %10s  %13s  %12s  %-8s%s\n", "n", "form", "FLOPs", "visited", "useful",
            "work", "bytes", "FLOPs a byte", "bound by", costs->machine ? "  expected" : "");
     for (int k = 0; k < costs->lengths.count; k++) {
         const int64_t n = costs->lengths.length[k];
@@ -263,27 +350,29 @@ static bool print_costs(const struct unit *p, const struct costs *costs, const s
                                  *whole = !few              ? forward
                                           : of == ONE_TOKEN ? unit_extend_quadratic(p, target)
                                                             : unit_defaults(p)->quadratic;
-        const struct program program = of == GRADIENTS ? unit_gradients(p, target, n, true)
-                                                       : (struct program){whole, &forward, 1};
-        const struct problem_size size = {1, 1, 1, one ? 1 : n, n};
+        const struct call_parts run = of == GRADIENTS ? unit_gradients(p, target, n, true)
+                                                      : (struct call_parts){whole, &forward, 1};
+        const int64_t heads = counted_heads(p->graph);
+        const struct problem_size size = {1, heads, 1, one ? 1 : n, n};
         struct counts counts;
         struct roofline roofline;
         bool memory;
         char time[32], share[16] = "-";
-        count_parts(&program, &size, costs->document, costs->machine ? costs->threads : 1, limits->cache, &counts,
+        count_parts(&run, &size, costs->document, costs->machine ? costs->threads : 1, limits->cache, &counts,
                     &roofline);
+        of_one_head(heads, &counts, &roofline);
         double seconds = roofline_seconds(&roofline, &limits->rates, &memory);
         if (counts.visited > 0) snprintf(share, sizeof share, "%.1f%%", 100 * counts.pairs / counts.visited);
-        printf("  %9lld  %-9s  %10.4g  %10.4g  %6s  %10.4g  %10.4g  %12.1f  %-8s", (long long)n,
-               compilation_form(few ? few : program.whole), counts.flops, counts.visited, share, counts.work,
-               counts.bytes, counts.flops / counts.bytes, memory ? "memory" : "compute");
+        printf("  %9lld  %-9s  %10.4g  %10.4g  %6s  %10.4g  %13.0f  %12.1f  %-8s", (long long)n,
+               compilation_form(few ? few : run.whole), counts.flops, counts.visited, share, counts.work, counts.bytes,
+               counts.flops / counts.bytes, memory ? "memory" : "compute");
         printf("%s%s\n", costs->machine ? "  " : "", costs->machine ? table_seconds(seconds, time, sizeof time) : "");
         exact &= counts.exact;
     }
     return exact;
 }
 
-/* What stands after the rate of vectors: " (products of bf16 on matrix units, AMX: 1024)", or nothing. */
+/* The text after the rate of vectors: " (products of bf16 on matrix units, AMX: 1024)", or nothing. */
 static const char *unit_rate_text(const struct unit *p, const struct costs *costs, double rate)
 {
     if (rate <= 0) return "";
@@ -301,56 +390,57 @@ static void explain_costs(const struct unit *p, const struct costs *costs, bool 
                costs->threads == 1 ? "" : "s", limits.rates.peak / 1e9,
                unit_rate_text(p, costs, limits.rates.units / 1e9), limits.rates.bandwidth / 1e9, costs->compiler);
         if (limits.spread > SPREAD_MAX)
-            printf("  ! that peak differed by %.0f%% from turn to turn: something else keeps this machine busy\n",
+            printf("  ! measurements of that peak differed by %.0f%%: this machine is probably busy\n",
                    100 * limits.spread);
     } else {
         printf("  a core of %s: %.0f FLOPs%s and %.0f bytes of memory a cycle\n", p->compilation[0]->target->name,
                limits.rates.peak, unit_rate_text(p, costs, limits.rates.units), limits.rates.bandwidth);
     }
-    printf("  so memory bounds what has less than %.1f FLOPs of work a byte and arrays that do not fit %lld bytes of "
-           "cache\n",
+    printf("  so memory is the limit below %.1f FLOPs of work a byte, if the arrays exceed %lld bytes of cache\n",
            limits.rates.peak / limits.rates.bandwidth, (long long)limits.cache);
     if (limits.rates.units > 0)
-        printf("  and of products on matrix units what has less than %.1f\n",
-               limits.rates.units / limits.rates.bandwidth);
+        printf("  for products on matrix units, below %.1f\n", limits.rates.units / limits.rates.bandwidth);
+    if (counted_heads(p->graph) > 1)
+        printf("  heads do not see the same keys: numbers are the mean of the first %d\n", COUNTED_HEADS);
     const bool exact = print_costs(p, costs, &limits, ALL_QUERIES);
     if (has_few(p)) {
-        printf("  and with one query and n keys\n");
+        printf("  with one query and n keys:\n");
         print_costs(p, costs, &limits, ONE_QUERY);
     }
-    if (p->meets) {
-        printf("  and for a token after others, n keys in all, which its state has prepared\n");
+    if (p->attends) {
+        printf("  with one token after others, n keys in total, which the state stores prepared:\n");
         print_costs(p, costs, &limits, ONE_TOKEN);
     }
-    printf("  FLOPs are those of products, of the pairs that the mask leaves. The loops visit whole tiles: work and "
-           "bytes are of all visited pairs;\n"
-           "  `useful` is the share of these that the mask leaves. Work has maps too, an exponential at what it takes. "
-           "Memory is read once, but keys and\n"
-           "  values for every tile of queries where those that a query sees do not fit the cache.\n");
+    printf(
+        "  - FLOPs: products of the pairs that the mask allows\n"
+        "  - visited: the pairs of the tiles that the loops visit; useful: the share that the mask allows\n"
+        "  - work: FLOPs of products of all visited pairs, and maps as the FLOPs that take the same time\n"
+        "  - bytes: arrays are read once; keys and values once per tile of queries, if those that a query sees exceed "
+        "the cache\n");
     for (int v = 0; v < p->graph->values; v++) ids |= p->graph->value[v].integers;
     if (ids) printf("  Integer parameters number runs of %lld positions.\n", (long long)costs->document);
-    if (!exact) printf("  Pairs under the mask were counted for some queries that stand for their neighbours.\n");
+    if (!exact) printf("  Visited pairs were counted for a sample of the queries.\n");
     if (limits.spread > SPREAD_MAX && !quiet)
         fprintf(stderr,
-                "attnc: warning: the machine's peak differed by %.0f%% from turn to turn: the times to expect are not "
-                "to be relied on\n",
+                "attnc: warning: measurements of the machine's peak differed by %.0f%%: the expected times are not "
+                "reliable\n",
                 100 * limits.spread);
 }
 
-/* Of each length that has other parts than the one before: which they are, what they keep. */
+/* Prints the parts that compute the gradients, for each length at which they change. */
 static void explain_parts(const struct unit *p, const struct costs *costs)
 {
     const struct target *target = p->compilation[0]->target;
     const char *last = NULL;
     for (int k = 0; k < costs->lengths.count; k++) {
         const int64_t n = costs->lengths.length[k];
-        const struct program program = unit_gradients(p, target, n, true);
+        const struct call_parts run = unit_gradients(p, target, n, true);
         struct text text = {0};
         int64_t workspace = 0;
-        for (int part = 0; part < program.parts; part++) {
-            const int64_t bytes = loops_bytes(program.part[part]->loops);
+        for (int part = 0; part < run.parts; part++) {
+            const int64_t bytes = loops_bytes(run.part[part]->loops);
             workspace = bytes > workspace ? bytes : workspace;
-            text_add(&text, "%s%s", part ? "; " : "", unit_part_name(p, program.part[part]));
+            text_add(&text, "%s%s", part ? "; " : "", unit_part_name(p, run.part[part]));
         }
         const size_t saved = unit_saved_bytes(p, target, n);
         text_add(&text, "\n  forward saves %s for them; %lld bytes of workspace a thread\n",
@@ -372,12 +462,12 @@ static void explain_gradients(const struct unit *p, const struct costs *costs)
     explain_parts(p, costs);
     print_costs(p, costs, &limits, GRADIENTS);
     printf(
-        "  FLOPs count every product once, `visited` the pairs of all parts: those that share no loops compute their "
-        "weights again, and so\n"
-        "  less is useful.\n");
+        "  FLOPs count every product once, `visited` the pairs of all parts. Parts that do not share loops compute the "
+        "weights again,\n"
+        "  so a smaller share is useful.\n");
 }
 
-/* The knobs that do something for the spec, with the default on the first target. */
+/* Prints the knobs that have an effect on the spec, with the default on the first target. */
 static void explain_knobs_of(const struct unit *p, bool backward)
 {
     const struct defaults *u = &p->defaults[0];
@@ -405,13 +495,14 @@ static void print_set(const struct schedule *s)
     for (int k = 0; k < s->knobs; k++) printf("%s %s %lld", k ? "," : "", s->knob[k].name, (long long)s->knob[k].value);
 }
 
-/* The knobs, and what the schedule sets. */
+/* Prints the knobs, and the values that the schedule sets. */
 static void explain_knobs(const struct unit *p)
 {
     section("Knobs of schedule:");
     explain_knobs_of(p, false);
     if (p->backwards) {
-        printf("  backward: of the gradients; a tile that is not set is each part's own, here the first one's\n");
+        printf("  backward: knobs of the gradients; by default each part has its own tiles, here those of the first "
+               "part\n");
         explain_knobs_of(p, true);
     }
     for (int e = 0; e < p->spec->schedules; e++) {
@@ -430,16 +521,16 @@ static void explain_knobs(const struct unit *p)
         const struct compilation *c = p->version[k].c;
         printf("  from %lld keys on %s runs %s, tiles of %s\n",
                (long long)(p->version[k].from ? p->version[k].from : 1), c->target->name,
-               c->linear ? "linear" : "quadratic", compilation_tiles(p->arena, c));
+               c->program.linear ? "linear" : "quadratic", compilation_tiles(p->arena, c));
     }
 }
 
-/* The tiles of the quadratic form, as loops over keys. */
+/* Prints the quadratic form's loops over tiles of keys. */
 static void explain_loops(const struct compilation *c)
 {
-    if (c->linear || !graph_has_pairs(c->graph)) return;
+    if (c->program.linear || !graph_has_pairs(c->graph)) return;
     section("Loops of the quadratic form");
-    print_loops(c, c->loops->body);
+    print_loops(c, c->loops->body, 2);
 }
 
 static void explain_targets(const struct unit *p)
@@ -457,39 +548,42 @@ static void explain_pairs(const struct unit *p)
 {
     const struct spec *spec = p->spec;
     const struct compilation *c = p->compilation[0];
+    const long long element = dtype_bytes(spec->dtype), keys = element * (long long)(spec->head_dim + spec->value_dim);
     long long products, scalars;
     count_pair(p->graph, &products, &scalars);
     section("Cost");
-    printf("  %lld FLOPs in products and about %lld scalar operations for a pair of query and key that is not masked\n",
-           products, scalars);
-    long long element = dtype_bytes(spec->dtype), keys = element * (long long)(spec->head_dim + spec->value_dim);
-    printf("  %lld bytes read for a key and its value, once for every %lld queries: %.1f FLOPs a byte\n", keys,
-           (long long)queries_together(c), (double)products * (double)queries_together(c) / (double)keys);
+    if (graph_has_pairs(p->graph)) {
+        printf("  %lld FLOPs in products and about %lld scalar operation%s for a pair of query and key that is not "
+               "masked\n",
+               products, scalars, scalars == 1 ? "" : "s");
+        printf("  %lld bytes read for a key and its value, once for every %lld queries: %.1f FLOPs a byte\n", keys,
+               (long long)queries_together(c), (double)products * (double)queries_together(c) / (double)keys);
+    }
     printf("  %lld bytes read and %lld written for a query\n", element * (long long)spec->head_dim,
            element * (long long)spec->value_dim);
 }
 
-/* How the keys of a state lie in it, where `prepare` makes that a question. */
+/* Says whether the state stores keys before or after `prepare`, if the spec has such steps. */
 static void explain_kept_keys(const struct unit *p)
 {
-    if (p->meets)
-        printf("  keys lie in it as `prepare` has made them, once, when they were appended\n");
+    if (p->attends)
+        printf("  keys are prepared once, when they are appended, and stored prepared\n");
     else if (prepares_keys(p->spec))
-        printf("  keys lie in it as they came, and every token that meets one prepares it again%s\n",
-               p->extends ? "" : ": a prepared one is not rounded to 16 bits");
+        printf("  keys are stored as given, and prepared again for every token that attends to them%s\n",
+               p->extends ? "" : ", because prepared keys are not rounded to 16 bits");
 }
 
-/* What decoding has to remember: bytes for a sequence and a head. */
+/* Prints the size of the state that decoding keeps, in bytes for a sequence and a head. */
 static void explain_state(const struct unit *p)
 {
     if (!(p->spec->emit & EMIT_DECODE)) return;
     const struct spec *const spec = p->spec;
     const long long token = (long long)dtype_bytes(spec->dtype) * (spec->head_dim + spec->value_dim),
                     rows = (long long)emit_state_rows(p->read_first, p->read_back,
-                                                      p->extends ? p->extend[0].c->chunk : 0, p->folds);
+                                                      p->extends ? p->extend[0].c->state.chunk : 0, p->folds);
     section("State");
     if (p->read_back < 0) {
-        printf("  %lld bytes of key and value for every token, sequence and key/value head, of as many tokens as the "
+        printf("  %lld bytes of key and value for every token, sequence and key/value head, for as many tokens as the "
                "problem's capacity\n",
                token);
         explain_kept_keys(p);
@@ -509,34 +603,27 @@ static void explain_state(const struct unit *p)
     explain_kept_keys(p);
 }
 
-static void explain_parameters(const struct graph *g)
+static void explain_parameters(const struct unit *p)
 {
-    const struct module *m = g->module;
     bool any = false;
-    for (int v = 0; v < g->values; v++) {
-        const struct value *value = &g->value[v];
-        if (value->op != GRAPH_PARAM) continue;
+    for (int k = 0; k < p->arrays->count; k++) {
+        const struct kernel_array *const a = &p->arrays->array[k];
+        if (a->place != PLACE_PARAMS) continue;
         if (!any) section("Parameters");
         any = true;
-        printf("  %s [", value->name);
-        for (int k = 0; k < value->rank; k++) {
-            const struct axis *a = &m->axis[value->axes[k]];
-            bool heads = a->source == SIZE_KV_HEADS && k + 1 < value->rank &&
-                         m->axis[value->axes[k + 1]].source == SIZE_MEMBERS;
-            printf("%s%s", k ? ", " : "", heads ? "heads" : emit_size(m, value->axes[k]));
-            k += heads;
-        }
-        printf("]%s%s%s\n", value->integers ? ", integers" : "",
-               value->origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(value->origin));
+        printf("  %s [", a->name);
+        for (int x = 0; x < a->rank; x++) printf("%s%s", x ? ", " : "", array_axis_word(p->arena, &a->axis[x]));
+        printf("]%s%s%s\n", a->dtype == DTYPE_I32 ? ", integers" : "",
+               a->origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(a->origin));
     }
 }
 
-/* --emit graph, --emit loops: the two IRs. */
+/* Prints the two IRs, for --emit graph and --emit loops. */
 static void explain_ir(const struct unit *p, unsigned emit)
 {
     struct text text = {0};
     if (emit & 1U << OUTPUT_graph) {
-        section("What it computes");
+        section("Graph");
         graph_print(p->graph, &text);
         for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n"))
             if (line[0] == '%' || strncmp(line, "output", 6) == 0) printf("  %s\n", line);
@@ -550,12 +637,14 @@ static void explain_ir(const struct unit *p, unsigned emit)
     text_free(&text);
 }
 
-/* The answer comes first: the form that is taken, why, and what that costs. */
-static void explain(const struct unit *p, const struct costs *costs, const struct options *o)
+/* Prints the chosen form, the reason and the costs first. */
+static void explain(const struct unit *p, const struct costs *all, const struct options *o)
 {
     const struct spec *spec = p->spec;
-    printf("%s: head_dim %lld, value_dim %lld, %s\n", spec->name, (long long)spec->head_dim, (long long)spec->value_dim,
-           dtype_name(spec->dtype));
+    const struct costs allowed = costs_allowed(all, spec->max_length), *const costs = &allowed;
+    printf("%s: head_dim %lld, value_dim %lld, %s%s\n", spec->name, (long long)spec->head_dim,
+           (long long)spec->value_dim, dtype_name(spec->dtype),
+           spec->max_length ? arena_printf(p->arena, ", up to %lld positions", (long long)spec->max_length) : "");
     if (*spec->description)
         print_plain(stdout, arena_printf(p->arena, "%.*s\n", (int)strcspn(spec->description, "\n"), spec->description));
     explain_algorithm(p);
@@ -567,7 +656,7 @@ static void explain(const struct unit *p, const struct costs *costs, const struc
     explain_expressions(spec);
     explain_loops(p->compilation[0]);
     explain_knobs(p);
-    explain_parameters(p->graph);
+    explain_parameters(p);
     explain_ir(p, o->emit);
 }
 
@@ -595,9 +684,5 @@ int command_explain(const struct options *o)
     }
     machine_close(costs.machine);
     arena_free(arena);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        complain(o, "cannot write to standard output");
-        worst = STATUS_MACHINE;
-    }
-    return (int)worst;
+    return output_finish(o) == STATUS_DONE ? (int)worst : STATUS_MACHINE;
 }

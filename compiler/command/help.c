@@ -1,15 +1,15 @@
 /* `attnc COMMAND --help`: a page for each command, from the rows of command_line.def. */
 #include "command.h"
 #include "command_line.h"
-#include "../tune/search/search.h"
+#include "../tune/tune.h"
 
 #include <ctype.h>
 #include <string.h>
 
 enum { COLUMNS = 80, INDENT = 22 };
 
-/* Words in lines that end before the last column; `column` is where the text begins, `indent` where its further lines
-   do. */
+/* Appends words, wrapped before the last column. `column`: where the text starts; `indent`: where the following lines
+   start. */
 static void add_wrapped(struct text *out, const char *words, size_t column, size_t indent)
 {
     bool first = true;
@@ -28,7 +28,7 @@ static void add_wrapped(struct text *out, const char *words, size_t column, size
     text_add(out, "\n");
 }
 
-/* A sentence of a row, which begins with a small letter and ends without a stop. */
+/* A row's text as a sentence: with a capital letter and a full stop. */
 static void add_sentence(struct text *out, const char *says)
 {
     struct text line = {0};
@@ -37,7 +37,7 @@ static void add_sentence(struct text *out, const char *says)
     text_free(&line);
 }
 
-/* "--lengths LIST", "--json[=FILE]". */
+/* Appends "--lengths LIST" or "--json[=FILE]". */
 static void add_name(struct text *out, const struct switch_row *row)
 {
     text_add(out, "%s%s%s", row->name, *row->argument && row->value != VALUE_ATTACHED ? " " : "", row->argument);
@@ -57,8 +57,7 @@ static void add_option(struct text *out, const struct switch_row *row)
     text_free(&name);
 }
 
-/* Whether the option is for all commands that take specs: attnc --help explains it, and it has a word in the last line
-   here. */
+/* True if all commands that take specs have the option. These are explained by attnc --help and only named here. */
 static bool is_general(const struct switch_row *row)
 {
     bool general = true;

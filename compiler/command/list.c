@@ -1,30 +1,33 @@
-/* `attnc list` and `attnc show NAME`: the specs that come with attnc. */
+/* `attnc list` and `attnc show NAME`: the specs that come with attnc. `attnc list targets`: the targets. */
 #include "command_line.h"
 #include "../spec/spec.h"
 #include "../support/support.h"
+#include "../target/target.h"
 
 #include <string.h>
 
-static int finish_output(const struct options *o)
+/* All targets with their suffix, architecture, vectors and the attribute of their functions, or the names of those that
+   attnc compiles for on a machine if --target does not say. */
+static int list_targets(const struct options *o)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout)) return STATUS_DONE;
-    complain(o, "cannot write to standard output");
-    return STATUS_MACHINE;
-}
-
-/* The first line of the description, in the arena. */
-static const char *summary(struct arena *arena, const struct library_spec *spec)
-{
-    struct diagnostics *d = diagnostics_new(arena, spec->name, spec->text, strlen(spec->text));
-    const struct yaml *description = yaml_get(yaml_read(arena, spec->text, strlen(spec->text), d), "description");
-    if (!description || description->kind != YAML_WORD) return "";
-    char *line = arena_copy(arena, description->text);
-    line[strcspn(line, "\n")] = 0;
-    return line;
+    if (o->files > 2) {
+        complain(o, "list targets takes one machine, found '%s'", o->file[2]);
+        return STATUS_USAGE;
+    }
+    for (int k = 0; target_at(k); k++) {
+        const struct target *t = target_at(k);
+        if (o->files == 1)
+            printf("%-9s  %-3s  %-7s  %-7s  %-8s  %s\n", t->name, t->suffix, target_architecture(t), t->vectors,
+                   t->by_default ? "default" : "if-named", *t->attribute ? t->attribute : "-");
+        else if (target_is_default(t, o->file[1]))
+            printf("%s\n", t->name);
+    }
+    return (int)output_finish(o);
 }
 
 int command_list(const struct options *o)
 {
+    if (o->files && strcmp(o->file[0], "targets") == 0) return list_targets(o);
     if (o->files) {
         complain(o, "list takes no file, found '%s'", o->file[0]);
         return STATUS_USAGE;
@@ -33,27 +36,29 @@ int command_list(const struct options *o)
     for (const struct library_spec *s = library_specs; s->name; s++)
         if ((int)strlen(s->name) > width) width = (int)strlen(s->name);
     struct arena *arena = arena_new();
-    for (const struct library_spec *s = library_specs; s->name; s++)
-        printf("%-*s  %s\n", width, s->name, summary(arena, s));
+    for (const struct library_spec *s = library_specs; s->name; s++) {
+        const char *description = library_description(arena, s);
+        printf("%-*s  %.*s\n", width, s->name, (int)strcspn(description, "\n"), description);
+    }
     arena_free(arena);
-    return finish_output(o);
+    return (int)output_finish(o);
 }
 
 int command_show(const struct options *o)
 {
     if (!o->files) {
-        complain(o, "show needs the name of a spec, one of those that attnc list prints");
+        complain(o, "show takes the name of a spec that attnc list prints");
         return STATUS_USAGE;
     }
     for (int i = 0; i < o->files; i++) {
         if (library_find(o->file[i])) continue;
         const char *near = library_near(o->file[i]);
         if (near)
-            complain(o, "no spec is called '%s'; did you mean '%s'?", o->file[i], near);
+            complain(o, "there is no spec '%s'; did you mean '%s'?", o->file[i], near);
         else
-            complain(o, "no spec is called '%s'; attnc list prints the names", o->file[i]);
+            complain(o, "there is no spec '%s'; attnc list prints the names", o->file[i]);
         return STATUS_INPUT;
     }
     for (int i = 0; i < o->files; i++) fputs(library_find(o->file[i])->text, stdout);
-    return finish_output(o);
+    return (int)output_finish(o);
 }

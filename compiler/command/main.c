@@ -14,12 +14,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* One screen of it all; tests/editors holds it to name every option that the rows have for it. */
+/* Fits on one screen; tests/editors checks that it names every option that it should. */
 static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c and NAME.h for each spec\n"
                            "       attnc explain SPEC.yaml         what was chosen, why, and its cost\n"
                            "       attnc build SPEC.yaml...        compiles for this machine, into the cache\n"
                            "       attnc run SPEC.yaml --in DIR --out DIR  run on DIR/{q,k,v,PARAMETER}.npy\n"
-                           "       attnc check SPEC.yaml           passes and kernel against the interpreter\n"
+                           "       attnc check SPEC.yaml           compares passes, kernel and interpreter\n"
                            "       attnc bench SPEC.yaml...        time, GFLOP/s and share of the peak\n"
                            "       attnc tune SPEC.yaml            searches schedules on this machine\n"
                            "       attnc list | attnc show NAME    the specs that come with attnc\n"
@@ -27,26 +27,26 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "\n"
                            "  -o DIR, --stdout     where the output goes (default: the current folder)\n"
                            "  --emit LIST          of c, h, graph, loops, dot, json, py (default: c,h)\n"
-                           "  --target LIST        of native, generic, x86-64-v2, x86-64-v3, x86-64-v4,\n"
-                           "                       aarch64; several give one C file that picks at run time\n"
-                           "  --set KEY=VALUE, --tuned, --standalone   another value; as tuned; no library\n"
-                           "  --outputs, -MD, -MF FILE, -MT TARGET   names what it makes; writes a depfile\n"
-                           "  --passes, --dump-after PASS the passes; the IR after one on standard error\n"
+                           "  --target LIST        of native and the names that 'attnc list targets' prints;\n"
+                           "                       several give one C file that picks at run time\n"
+                           "  --set KEY=VALUE, --tuned, --standalone   overrides a key; as tuned; no library\n"
+                           "  --outputs, -MD, -MF FILE, -MT TARGET   prints file names; writes a depfile\n"
+                           "  --passes, --dump-after PASS lists passes; prints the IR after one (stderr)\n"
                            "  --threads N, --seed N       for run, check and bench (there a LIST)\n"
                            "  --lengths LIST, --document N, --machine, --backward   for explain;\n"
                            "  --lengths, --heads for check and bench; --batch, --document, --backward,\n"
                            "  --decode, --time, --limit, --json, --csv, --plot FILE for bench; --json: build\n"
-                           "  --quiet, --version, COMMAND --help, --color WHEN: auto, always, never\n"
+                           "  --no-remainders, --quiet, --version, COMMAND --help, --color; check --verbose\n"
                            "\n"
                            "Exit status: 0 done, 1 wrong spec or data, 2 wrong usage, 3 the machine failed.\n";
 
-/* In the order of command_line.def. */
+/* in the order of command_line.def */
 static int (*const run[COMMANDS])(const struct options *) = {
 #define COMMAND(name, operands, synopsis, says, more) command_##name,
 #include "command_line.def"
 };
 
-/* The names of options, or of the commands that have one. NULL-ended. */
+/* The names of options; the names of commands. Both end with NULL. */
 static const char *const *option_names(void)
 {
     static const char *names[64];
@@ -61,7 +61,7 @@ static const char *const *command_names(void)
     return names;
 }
 
-/* ---- the values of options; these return false after a message ---- */
+/* ---- values of options; these functions return false after a message ---- */
 
 static bool whole_number(const struct options *o, const char *option, const char *text, uint64_t max, uint64_t *value)
 {
@@ -69,11 +69,11 @@ static bool whole_number(const struct options *o, const char *option, const char
     errno = 0;
     *value = strtoull(text, &end, 10);
     if (*text >= '0' && *text <= '9' && !*end && errno == 0 && *value <= max) return true;
-    complain(o, "%s takes a whole number from 0 to %llu, not '%s'", option, (unsigned long long)max, text);
+    complain(o, "%s takes an integer from 0 to %llu, not '%s'", option, (unsigned long long)max, text);
     return false;
 }
 
-/* Calls `item` for each of a comma-separated list; false when one was refused or empty. */
+/* Calls `item` for each word of a comma-separated list; returns false if a word is empty or refused. */
 static bool each(struct options *o, const char *option, const char *list,
                  bool (*item)(struct options *, const char *, const char *))
 {
@@ -110,7 +110,7 @@ static bool emit_item(struct options *o, const char *option, const char *word)
     bool known = false;
     for (int k = 0; k < OUTPUTS; k++) known |= strcmp(word, words[k]) == 0;
     if (!known) {
-        complain(o, "%s: '%s' is none of %s", option, word, all.data);
+        complain(o, "%s: unknown output '%s'; expected %s", option, word, all.data);
         suggest(word, words);
     }
     text_free(&all);
@@ -121,16 +121,16 @@ static bool target_item(struct options *o, const char *option, const char *word)
 {
     const struct target *t = target_find(word);
     if (!t) {
-        complain(o, "%s: there is no target '%s'", option, word);
+        complain(o, "%s: unknown target '%s'", option, word);
         suggest(word, target_names());
         return false;
     }
     for (int k = 0; k < o->targets; k++)
         if (target_rank(o->target[k]) == target_rank(t)) {
-            complain(o, "%s: '%s' is there twice", option, word);
+            complain(o, "%s: '%s' is given twice", option, word);
             return false;
         }
-    /* the better ones first, however they were named: the first that a machine can run is the one it runs */
+    /* Sorts the best targets first: at run time the first supported one is chosen. */
     int at = o->targets++;
     for (; at > 0 && target_rank(o->target[at - 1]) > target_rank(t); at--) o->target[at] = o->target[at - 1];
     o->target[at] = t;
@@ -155,7 +155,7 @@ static bool color_value(struct options *o, const char *text)
 
 /* ---- one option ---- */
 
-/* The value of an option that is at argument *k, as --name=value or the next argument; NULL after a message. */
+/* Returns the value of the option at argument *k, as --name=value or the next argument; NULL after a message. */
 static const char *value_of(const struct options *o, int count, char **argument, int *k, const char *name)
 {
     const char *equals = strchr(argument[*k], '=');
@@ -169,11 +169,11 @@ static const char *value_of(const struct options *o, int count, char **argument,
 static bool is_option(const char *argument, const char *name)
 {
     size_t n = strlen(name);
-    if (strcmp(name, "-o") == 0) return strncmp(argument, name, n) == 0; /* -oDIR too */
+    if (strcmp(name, "-o") == 0) return strncmp(argument, name, n) == 0; /* -oDIR is allowed, too */
     return strncmp(argument, name, n) == 0 && (argument[n] == 0 || (strncmp(name, "--", 2) == 0 && argument[n] == '='));
 }
 
-/* Where options go that set one member of struct options, in the order of command_line.def. */
+/* The member of struct options that an option sets, in the order of command_line.def. */
 static const struct destination {
     enum { TO_OTHER, TO_FLAG, TO_WORD, TO_OUTPUT } kind;
     size_t offset;
@@ -182,7 +182,8 @@ static const struct destination {
 #define FLAG(member) {TO_FLAG, offsetof(struct options, member)}
 #define WORD(member) {TO_WORD, offsetof(struct options, member)}
 #define OUTPUT_TO(member) \
-    {TO_OUTPUT, offsetof(struct options, member)} /* --NAME, for standard output, or --NAME=FILE */
+    {TO_OUTPUT, offsetof(struct options, member)} /* --NAME for standard output, or --NAME=FILE \
+                                                   */
 #define OPTION(name, argument, value, to, commands, elsewhere, says) to,
 #include "command_line.def"
 #undef OTHER
@@ -191,7 +192,7 @@ static const struct destination {
 #undef OUTPUT_TO
 };
 
-/* The row of an option, other than --help and --version, which were found before; -1: there is none. */
+/* The row of an option; -1: there is none. --help and --version are handled before. */
 static int find_row(const char *argument)
 {
     for (int k = 0; k < switch_row_count; k++) {
@@ -203,7 +204,7 @@ static int find_row(const char *argument)
     return -1;
 }
 
-/* Whether the option is one of this command, or does no harm there. */
+/* True if the command has the option or ignores it; else prints a message. */
 static bool fits(const struct options *o, const char *argument, enum command_number command)
 {
     for (int k = 0; k < switch_row_count; k++) {
@@ -211,7 +212,7 @@ static bool fits(const struct options *o, const char *argument, enum command_num
         if (row->elsewhere || (row->commands & 1U << command) || !is_option(argument, row->name)) continue;
         struct text names = {0};
         int left = __builtin_popcount(row->commands);
-        for (int c = COMMANDS - 1; c >= 0; c--) /* the last first: bench has more to do with them */
+        for (int c = COMMANDS - 1; c >= 0; c--) /* the last first, because bench is the more likely one */
             if (row->commands & 1U << c)
                 text_add(&names, "%sattnc %s",
                          !names.length ? ""
@@ -219,7 +220,7 @@ static bool fits(const struct options *o, const char *argument, enum command_num
                                        : ", ",
                          command_rows[c].name),
                     left--;
-        complain(o, "%s goes with %s", row->name, names.data);
+        complain(o, "%s is an option of %s", row->name, names.data);
         text_free(&names);
         return false;
     }
@@ -244,7 +245,7 @@ static int parse(struct options *o, enum command_number command, int count, char
         if (!fits(o, a, command)) return STATUS_USAGE;
         const int row = find_row(a);
         if (row < 0) {
-            complain(o, "there is no option '%s'", a);
+            complain(o, "unknown option '%s'", a);
             suggest(a, option_names());
             return STATUS_USAGE;
         }
@@ -291,27 +292,18 @@ static int parse(struct options *o, enum command_number command, int count, char
     return STATUS_DONE;
 }
 
-/* Says so when the first word is no file but nearly a command. */
+/* Reports a first word that is not a file but similar to a command. */
 static bool misspelt(const struct options *o)
 {
     const char *word = o->file[0];
     if (!library_name(word) || access(word, F_OK) == 0 || library_find(word) || !nearest_word(word, command_names()))
         return false;
-    complain(o, "there is no command and no file '%s'", word);
+    complain(o, "'%s' is neither a command nor a file", word);
     suggest(word, command_names());
     return true;
 }
 
-/* Whether standard output took everything. */
-static int finish(const struct options *o)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout)) return STATUS_DONE;
-    complain(o, "cannot write to standard output: %s", strerror(errno));
-    return STATUS_MACHINE;
-}
-
-/* Specs may be nested, and so are the functions that read them. Returns whether the stack may become as large as that
-   takes. */
+/* Readers of nested specs are recursive. Returns true if the stack is large enough or can be enlarged. */
 static bool stack_suffices(const struct options *o)
 {
     enum { WANTED = 8 << 20, NEEDED = 1 << 20 };
@@ -320,7 +312,7 @@ static bool stack_suffices(const struct options *o)
         return true;
     limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || limit.rlim_max > WANTED ? WANTED : limit.rlim_max;
     if (limit.rlim_cur >= NEEDED && setrlimit(RLIMIT_STACK, &limit) == 0) return true;
-    complain(o, "a stack of %lld KiB is too small: attnc takes up to %d KiB (ulimit -s %d)",
+    complain(o, "the stack of %lld KiB is too small: attnc needs up to %d KiB (ulimit -s %d)",
              (long long)limit.rlim_cur / 1024, NEEDED / 1024, NEEDED / 1024);
     return false;
 }
@@ -330,12 +322,8 @@ int main(int count, char **argument)
     struct options o = {.emit = 1U << OUTPUT_c | 1U << OUTPUT_h};
     color_value(&o, "auto");
     if (!stack_suffices(&o)) return STATUS_MACHINE;
-#if defined(__aarch64__)
-    const char *targets = "aarch64,generic";
-#else
-    const char *targets = "x86-64-v4,x86-64-v3,generic";
-#endif
-    each(&o, "--target", targets, target_item);
+    for (int k = 0; target_at(k); k++)
+        if (target_is_default(target_at(k), NULL)) o.target[o.targets++] = target_at(k);
     enum command_number command = COMMAND_compile;
     for (int k = COMMAND_compile + 1; k < COMMANDS && count > 1; k++)
         if (strcmp(argument[1], command_rows[k].name) == 0) command = (enum command_number)k;
@@ -346,13 +334,13 @@ int main(int count, char **argument)
                 text_add(&page, "%s", help);
             else
                 help_page(command, &page);
-            fputs(page.data, stdout);
+            const enum status status = table_put(&o, &page);
             text_free(&page);
-            return finish(&o);
+            return (int)status;
         }
         if (strcmp(argument[k], "--version") == 0) {
             printf("attnc %s\n", ATTNC_VERSION);
-            return finish(&o);
+            return (int)output_finish(&o);
         }
     }
     struct arena *arena = arena_new();
@@ -363,9 +351,8 @@ int main(int count, char **argument)
     if (status == STATUS_DONE && o.show_passes) {
         struct text list = {0};
         passes_print(&list);
-        fputs(list.data, stdout);
+        status = (int)table_put(&o, &list);
         text_free(&list);
-        status = finish(&o);
     } else if (status == STATUS_DONE && o.dump_after) {
         bool known = false;
         const char *names[64] = {NULL};
@@ -374,7 +361,7 @@ int main(int count, char **argument)
             names[k] = passes[k].name;
         }
         if (!known) {
-            complain(&o, "--dump-after: there is no pass '%s'; --passes lists them", o.dump_after);
+            complain(&o, "--dump-after: unknown pass '%s'; --passes lists the passes", o.dump_after);
             suggest(o.dump_after, names);
             status = STATUS_USAGE;
         }
@@ -385,14 +372,14 @@ int main(int count, char **argument)
         else if (o.files > 0 && misspelt(&o))
             status = STATUS_USAGE;
         else if (o.files == 0) {
-            complain(&o, "no spec given; attnc --help says how to use it");
+            complain(&o, "no spec given; see attnc --help");
             status = STATUS_USAGE;
         } else if ((o.depfile_path || o.depfile_target) && !o.depfile) {
-            complain(&o, "%s goes with -MD", o.depfile_path ? "-MF" : "-MT");
+            complain(&o, "%s needs -MD", o.depfile_path ? "-MF" : "-MT");
             status = STATUS_USAGE;
         } else {
             status = run[command](&o);
-            if (status == STATUS_DONE && o.list_outputs) status = finish(&o);
+            if (status == STATUS_DONE && o.list_outputs) status = (int)output_finish(&o);
         }
     }
     arena_free(arena);

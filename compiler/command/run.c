@@ -1,6 +1,8 @@
-/* attnc run: a spec's kernel at work on arrays from .npy files. */
+/* attnc run: calls a spec's kernel on arrays from .npy files. */
 #include "command_line.h"
+#include "../analysis/analysis.h"
 #include "../driver/driver.h"
+#include "../emit/emit.h"
 #include "../host/host.h"
 #include "../spec/spec.h"
 #include "../support/support.h"
@@ -12,17 +14,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { Q, K, V, DOUT, INPUTS };
-static const char *const input_names[INPUTS] = {"q", "k", "v", "dout"};
-
 struct run {
     const struct options *options;
     struct arena *arena;
-    const struct attn_kernel *kernel;
-    struct attn_array input[INPUTS], *param; /* data is NULL where nothing could be read */
-    struct attn_problem problem;             /* -1 where an extent is not known */
-    void *params, *generated;                /* struct NAME_params, and the storage of what a seed made */
-    enum status status;                      /* the worst so far */
+    const struct kernel_arrays *arrays;
+    const struct attn_kernel *kernel; /* NULL until it is compiled */
+    struct attn_array *array;         /* one for each entry of `arrays`; data is NULL before it is read or made */
+    struct attn_problem problem;      /* -1: an extent is not known yet */
+    void *params, *generated;         /* struct NAME_params, and the storage of generated parameters */
+    enum status status;               /* the worst so far */
 };
 
 static void failed(struct run *r, enum status status)
@@ -45,16 +45,48 @@ static const char *dtype_text(enum attn_dtype dtype)
 static const char *axis_text(int64_t axis)
 {
     switch ((enum attn_axis)axis) {
-    case ATTN_BATCH: return "B";
-    case ATTN_HEADS: return "H";
-    case ATTN_KV_HEADS: return "G";
-    case ATTN_N_Q: return "n_q";
-    case ATTN_N_K: return "n_k";
+#define ARRAY_SIZE(name, word, letter) \
+    case ATTN_##name: return letter;
+#include "../analysis/array_sizes.def"
+#undef ARRAY_SIZE
     }
     return "?";
 }
 
-/* An extent that may be an axis: its size in this problem, or the axis itself while that is not known. */
+/* The shape of an array as struct attn_param has it. */
+static void shape_of(const struct kernel_array *a, int64_t *shape)
+{
+    static const int64_t axis[ARRAY_SIZES] = {
+#define ARRAY_SIZE(name, word, letter) [ARRAY_SIZE_##name] = ATTN_##name,
+#include "../analysis/array_sizes.def"
+#undef ARRAY_SIZE
+    };
+    for (int k = 0; k < a->rank; k++) shape[k] = a->axis[k].constant ? a->axis[k].extent : axis[a->axis[k].size];
+}
+
+/* Whether the caller provides the array: it is an argument that no entry point writes. */
+static bool is_input(const struct kernel_array *a)
+{
+    return a->place == PLACE_ARGUMENT && a->access[ENTRY_FORWARD] <= ACCESS_READ &&
+           a->access[ENTRY_BACKWARD] == ACCESS_READ;
+}
+
+/* The array with that name. */
+static struct attn_array *named(const struct run *r, const char *name)
+{
+    return &r->array[kernel_array_find(r->arrays, name)];
+}
+
+/* The data of an entry point's arguments, in their order. */
+static void arguments_of(const struct run *r, enum entry entry, void **data)
+{
+    int count = 0;
+    for (int k = 0; k < r->arrays->count; k++)
+        if (r->arrays->array[k].place == PLACE_ARGUMENT && r->arrays->array[k].access[entry] != ACCESS_NONE)
+            data[count++] = r->array[k].data;
+}
+
+/* The size of an extent in this problem. An axis whose size is not known yet is returned as it is. */
 static int64_t extent_now(const struct run *r, int64_t extent)
 {
     if (extent >= 0) return extent;
@@ -88,7 +120,7 @@ static const char *file_path(const struct run *r, const char *folder, const char
     return arena_printf(r->arena, "%s%s%s.npy", folder, length && folder[length - 1] == '/' ? "" : "/", name);
 }
 
-/* Reads an array. False when there is no such file; every other failure is reported. */
+/* Reads an array. Returns false if the file does not exist; other failures are reported. */
 static bool read_array(struct run *r, const char *name, enum attn_dtype dtype, struct attn_array *array)
 {
     char message[256];
@@ -105,7 +137,7 @@ static bool read_array(struct run *r, const char *name, enum attn_dtype dtype, s
 
 /* ---- q, k, v ---- */
 
-/* Where an axis' size was learnt, for the explanation of a mismatch. */
+/* Says which file an axis has its size from, to explain a mismatch. */
 static const char *axis_origin(const struct run *r, int64_t axis)
 {
     const char *file = axis == ATTN_BATCH || axis == ATTN_HEADS || axis == ATTN_N_Q ? "q.npy" : "k.npy";
@@ -119,23 +151,24 @@ static const char *axis_origin(const struct run *r, int64_t axis)
     return "";
 }
 
-/* Compares an array with the shape it should have; `spec_key` names the key of the spec after a constant in the last
-   place. */
-static bool check_shape(struct run *r, const char *name, const struct attn_array *a, int rank, const int64_t *expected,
-                        const char *spec_key)
+/* Compares an array that was read with the shape that it should have. */
+static bool check_shape(struct run *r, const struct kernel_array *like, const struct attn_array *a)
 {
-    const char *path = file_path(r, r->options->in_dir, name), *why = NULL;
-    for (int k = 0; k < rank && a->rank == rank && !why; k++) {
+    const char *path = file_path(r, r->options->in_dir, like->name), *why = NULL;
+    int64_t expected[MAX_RANK];
+    shape_of(like, expected);
+    for (int k = 0; k < like->rank && a->rank == like->rank && !why; k++) {
         int64_t extent = extent_now(r, expected[k]);
         if (extent < 0 || extent == a->shape[k]) continue;
+        const char *const key = like->axis[k].key;
         why = expected[k] < 0 ? axis_origin(r, expected[k])
-              : spec_key      ? arena_printf(r->arena, "%s of the spec is %lld", spec_key, (long long)extent)
+              : key           ? arena_printf(r->arena, "%s of the spec is %lld", key, (long long)extent)
                               : "";
     }
-    if (a->rank == rank && !why) return true;
-    if (a->rank != rank) why = arena_printf(r->arena, "it should have %d dimensions", rank);
+    if (a->rank == like->rank && !why) return true;
+    if (a->rank != like->rank) why = arena_printf(r->arena, "it should have %d dimensions", like->rank);
     complain(r->options, "%s: shape %s, expected %s%s%s", path, shape_text(r, a->rank, a->shape),
-             shape_text(r, rank, expected), *why ? ": " : "", why);
+             shape_text(r, like->rank, expected), *why ? ": " : "", why);
     failed(r, STATUS_INPUT);
     return false;
 }
@@ -158,53 +191,63 @@ static void warn_not_finite(const struct run *r, const char *name, const struct 
                 (long long)bad, bad == 1 ? "is" : "are");
 }
 
-static void read_inputs(struct run *r)
+/* The first array that has an axis sets its size; the others are compared with it. */
+static void take_sizes(struct run *r)
 {
-    const struct attn_kernel *kernel = r->kernel;
-    const int64_t expected[INPUTS][4] = {{ATTN_BATCH, ATTN_HEADS, ATTN_N_Q, kernel->head_dim},
-                                         {ATTN_BATCH, ATTN_KV_HEADS, ATTN_N_K, kernel->head_dim},
-                                         {ATTN_BATCH, ATTN_KV_HEADS, ATTN_N_K, kernel->value_dim},
-                                         {ATTN_BATCH, ATTN_HEADS, ATTN_N_Q, kernel->value_dim}};
-    struct attn_problem *p = &r->problem;
-    *p = (struct attn_problem){
+    int64_t *const size[ARRAY_SIZES] = {[ARRAY_SIZE_BATCH] = &r->problem.batch,
+                                        [ARRAY_SIZE_HEADS] = &r->problem.heads,
+                                        [ARRAY_SIZE_KV_HEADS] = &r->problem.kv_heads,
+                                        [ARRAY_SIZE_N_Q] = &r->problem.n_q,
+                                        [ARRAY_SIZE_N_K] = &r->problem.n_k};
+    bool known[ARRAY_SIZES] = {false};
+    r->problem = (struct attn_problem){
         .batch = -1, .heads = -1, .kv_heads = -1, .n_q = -1, .n_k = -1, .threads = r->options->threads};
-    bool missing[INPUTS];
-    const int inputs = kernel->backward ? INPUTS : DOUT;
-    for (int k = 0; k < inputs; k++) missing[k] = !read_array(r, input_names[k], kernel->dtype, &r->input[k]);
-    /* The first array that has an axis says how long it is; the others are held against that. */
-    const struct attn_array *q = &r->input[Q], *keys = &r->input[K];
-    if (q->data && q->rank == 4) {
-        p->batch = q->shape[0];
-        p->heads = q->shape[1];
-        p->n_q = q->shape[2];
+    for (int k = 0; k < r->arrays->count; k++) {
+        const struct kernel_array *const a = &r->arrays->array[k];
+        if (!is_input(a)) continue;
+        for (int x = 0; x < a->rank; x++) {
+            if (a->axis[x].constant || known[a->axis[x].size]) continue;
+            known[a->axis[x].size] = true;
+            if (r->array[k].data && r->array[k].rank == a->rank) *size[a->axis[x].size] = r->array[k].shape[x];
+        }
     }
-    if (keys->data && keys->rank == 4) {
-        p->kv_heads = keys->shape[1];
-        p->n_k = keys->shape[2];
+}
+
+static void read_inputs(struct run *r, bool gradients)
+{
+    bool *const missing = arena_alloc(r->arena, (size_t)r->arrays->count * sizeof *missing);
+    for (int k = 0; k < r->arrays->count; k++) {
+        const struct kernel_array *const a = &r->arrays->array[k];
+        if (is_input(a) && (a->access[ENTRY_FORWARD] || gradients))
+            missing[k] = !read_array(r, a->name, kernel_dtype(a->dtype), &r->array[k]);
     }
-    for (int k = 0; k < inputs; k++) {
-        const char *path = file_path(r, r->options->in_dir, input_names[k]);
-        if (missing[k] && k == DOUT) continue; /* then no gradient is asked for */
+    take_sizes(r);
+    for (int k = 0; k < r->arrays->count; k++) {
+        const struct kernel_array *const a = &r->arrays->array[k];
+        const struct attn_array *const given = &r->array[k];
+        const char *path = file_path(r, r->options->in_dir, a->name);
+        int64_t expected[MAX_RANK];
+        if (!is_input(a) || (missing[k] && !a->access[ENTRY_FORWARD])) continue; /* no gradients are requested */
+        shape_of(a, expected);
         if (missing[k]) {
-            complain(r->options, "%s: no such file; it holds %s, shape %s", path, input_names[k],
-                     shape_text(r, 4, expected[k]));
+            complain(r->options, "%s: no such file; it holds %s, shape %s", path, a->name,
+                     shape_text(r, a->rank, expected));
             failed(r, STATUS_INPUT);
             continue;
         }
-        const struct attn_array *a = &r->input[k];
-        if (!a->data ||
-            !check_shape(r, input_names[k], a, 4, expected[k], k == V || k == DOUT ? "value_dim" : "head_dim"))
-            continue;
-        bool empty = a->shape[0] == 0 || a->shape[1] == 0 || a->shape[2] == 0;
+        if (!given->data || !check_shape(r, a, given)) continue;
+        bool empty = false;
+        for (int x = 0; x < a->rank; x++) empty |= given->shape[x] == 0;
         if (empty) {
-            complain(r->options, "%s: shape %s has no elements", path, shape_text(r, 4, a->shape));
+            complain(r->options, "%s: shape %s has no elements", path, shape_text(r, a->rank, given->shape));
             failed(r, STATUS_INPUT);
         } else if (!r->options->console.quiet) {
-            warn_not_finite(r, input_names[k], a);
+            warn_not_finite(r, a->name, given);
         }
     }
+    const struct attn_problem *const p = &r->problem;
     if (p->heads > 0 && p->kv_heads > 0 && p->heads % p->kv_heads != 0) {
-        complain(r->options, "%s: %lld heads are no multiple of the %lld heads of k.npy",
+        complain(r->options, "%s: the number of heads, %lld, is not a multiple of that of k.npy, %lld",
                  file_path(r, r->options->in_dir, "q"), (long long)p->heads, (long long)p->kv_heads);
         failed(r, STATUS_INPUT);
     }
@@ -212,25 +255,13 @@ static void read_inputs(struct run *r)
 
 /* ---- parameters ---- */
 
-static void set_pointer(struct run *r, const struct attn_param *p, const void *data)
-{
-    memcpy((char *)r->params + p->offset, &data, sizeof data);
-}
-
-static bool has_pointer(const struct run *r, const struct attn_param *p)
-{
-    const void *data;
-    memcpy(&data, (const char *)r->params + p->offset, sizeof data);
-    return data != NULL;
-}
-
 static void out_of_memory(struct run *r, const char *what, size_t bytes)
 {
     complain(r->options, "out of memory: %s needs %zu bytes", what, bytes);
     failed(r, STATUS_MACHINE);
 }
 
-/* What a seed can make; a file in DIR takes its place afterwards. */
+/* Generates random parameters; files in DIR replace them afterwards. */
 static void generate_params(struct run *r, uint64_t seed)
 {
     size_t bytes = r->kernel->params_size();
@@ -246,7 +277,46 @@ static void generate_params(struct run *r, uint64_t seed)
     }
 }
 
+static bool seeded(const struct run *r, const struct similarity *similarity)
+{
+    return r->options->has_seed || similarity->has_seed;
+}
+
 static void read_params(struct run *r, const struct similarity *similarity)
+{
+    for (int k = 0; k < r->arrays->count; k++) {
+        const struct kernel_array *const a = &r->arrays->array[k];
+        const bool random = a->origin != ORIGIN_LEARNED;
+        int64_t shape[MAX_RANK];
+        if (a->place != PLACE_PARAMS) continue;
+        shape_of(a, shape);
+        if (read_array(r, a->name, kernel_dtype(a->dtype), &r->array[k])) {
+            if (r->array[k].data) check_shape(r, a, &r->array[k]);
+            continue;
+        }
+        if (random && seeded(r, similarity)) continue;
+        complain(r->options, "%s: no such file; it holds the parameter %s, shape %s%s%s",
+                 file_path(r, r->options->in_dir, a->name), a->name, shape_text(r, a->rank, shape),
+                 a->dtype == DTYPE_I32 ? ", integers" : "", random ? ", which --seed N would generate" : "");
+        failed(r, STATUS_INPUT);
+    }
+}
+
+/* The number of array k among the parameters, which the kernel lists in the order of the table; or -1. */
+static int param_of(const struct run *r, int k)
+{
+    int number = 0;
+    for (int n = 0; n < k; n++) number += r->arrays->array[n].place == PLACE_PARAMS;
+    return r->arrays->array[k].place == PLACE_PARAMS ? number : -1;
+}
+
+static void set_pointer(struct run *r, int k, const void *data)
+{
+    memcpy((char *)r->params + r->kernel->param[param_of(r, k)].offset, &data, sizeof data);
+}
+
+/* The table of parameters, generated or read. */
+static void set_params(struct run *r, const struct similarity *similarity)
 {
     const struct attn_kernel *kernel = r->kernel;
     r->params = attn_alloc(kernel->params_bytes);
@@ -254,58 +324,45 @@ static void read_params(struct run *r, const struct similarity *similarity)
         out_of_memory(r, "the table of parameters", kernel->params_bytes);
         return;
     }
-    if (kernel->params > 0 && (r->options->has_seed || similarity->has_seed))
+    if (kernel->params > 0 && seeded(r, similarity))
         generate_params(r, r->options->has_seed ? r->options->seed : similarity->seed);
-    for (int k = 0; k < kernel->params; k++) {
-        const struct attn_param *p = &kernel->param[k];
-        struct attn_array *a = &r->param[k];
-        if (!read_array(r, p->name, p->dtype, a)) {
-            if (has_pointer(r, p)) continue;
-            complain(r->options, "%s: no such file; it holds the parameter %s, shape %s%s%s",
-                     file_path(r, r->options->in_dir, p->name), p->name, shape_text(r, p->rank, p->shape),
-                     p->dtype == ATTN_I32 ? ", integers" : "", p->random ? ", which --seed N would generate" : "");
-            failed(r, STATUS_INPUT);
-        } else if (a->data && check_shape(r, p->name, a, p->rank, p->shape, NULL)) {
-            set_pointer(r, p, a->data);
-        }
-    }
+    for (int k = 0; k < r->arrays->count; k++)
+        if (r->arrays->array[k].place == PLACE_PARAMS && r->array[k].data) set_pointer(r, k, r->array[k].data);
 }
 
 /* ---- the call ---- */
 
-/* Where ids fall, and what to do. */
+/* Reports the first id that is smaller than the one before it, and what to do. */
 static void explain_order(struct run *r)
 {
-    for (int k = 0; k < r->kernel->params; k++) {
-        const struct attn_array *a = &r->param[k];
-        if (a->dtype != ATTN_I32 || a->rank != 2) continue;
+    for (int k = 0; k < r->arrays->count; k++) {
+        const struct attn_array *a = &r->array[k];
+        if (r->arrays->array[k].dtype != DTYPE_I32 || a->rank != 2) continue;
         const int32_t *id = a->data;
         int64_t at = 1, last = a->shape[0] * a->shape[1] - 1;
         while (at < last && (at % a->shape[1] == 0 || id[at] >= id[at - 1])) at++;
         complain(r->options,
-                 "%s: at [%lld, %lld] the id falls from %d to %d, and the linear form takes ids in ascending order",
-                 file_path(r, r->options->in_dir, r->kernel->param[k].name), (long long)(at / a->shape[1]),
+                 "%s: at [%lld, %lld] the id decreases from %d to %d, but the linear form takes ids in ascending order",
+                 file_path(r, r->options->in_dir, r->arrays->array[k].name), (long long)(at / a->shape[1]),
                  (long long)(at % a->shape[1]), (int)id[at - 1], (int)id[at]);
-        fprintf(stderr, "attnc: note: number those that stand together in the order they come; where an id comes again "
-                        "later, --set algorithm=quadratic takes any order\n");
+        fprintf(stderr, "attnc: note: number the documents in the order of their positions; if an id occurs again "
+                        "later, --set algorithm=quadratic allows any order\n");
     }
     failed(r, STATUS_INPUT);
 }
 
-/* An array that the kernel writes; false (reported) when there is no memory for it. */
-static bool make_array(struct run *r, struct attn_array *a, const char *name)
+/* Allocates an array that the kernel writes; false after a message. */
+static bool make_array(struct run *r, const struct kernel_array *like, struct attn_array *a)
 {
+    struct attn_param shape = {.rank = like->rank};
+    *a = (struct attn_array){.dtype = kernel_dtype(like->dtype), .rank = like->rank};
+    shape_of(like, shape.shape);
+    attn_param_shape(&shape, &r->problem, a->shape);
     size_t bytes = attn_dtype_size(a->dtype);
     for (int k = 0; k < a->rank; k++) bytes *= (size_t)a->shape[k];
     a->data = attn_alloc(bytes);
-    if (!a->data) out_of_memory(r, arena_printf(r->arena, "%s.npy", name), bytes);
+    if (!a->data) out_of_memory(r, arena_printf(r->arena, "%s.npy", like->name), bytes);
     return a->data != NULL;
-}
-
-static bool make_output(struct run *r, struct attn_array *a, const char *name, int64_t heads, int64_t rows, int64_t dim)
-{
-    *a = (struct attn_array){.dtype = r->kernel->dtype, .rank = 4, .shape = {r->problem.batch, heads, rows, dim}};
-    return make_array(r, a, name);
 }
 
 static void write_output(struct run *r, const struct loaded_kernel *loaded, const char *name, struct attn_array *a,
@@ -325,46 +382,37 @@ static void write_output(struct run *r, const struct loaded_kernel *loaded, cons
     }
 }
 
-/* The gradients, from what forward left: dq, dk and dv, then those by the learned parameters. */
-static void call_backward(struct run *r, const struct loaded_kernel *loaded, const struct attn_array *out)
+/* Computes and writes the gradients with respect to the inputs, and those with respect to the learned parameters. */
+static void call_backward(struct run *r, const struct loaded_kernel *loaded)
 {
     const struct attn_kernel *kernel = r->kernel;
     struct attn_problem *p = &r->problem;
-    const size_t most = 3 + (size_t)kernel->params;
-    struct attn_array *d = arena_alloc(r->arena, most * sizeof *d);
-    const char **name = arena_alloc(r->arena, most * sizeof *name);
-    void **by_param = arena_alloc(r->arena, most * sizeof *by_param);
-    int count = 3;
-    name[Q] = "dq", name[K] = "dk", name[V] = "dv";
-    bool room = make_output(r, &d[Q], name[Q], p->heads, p->n_q, kernel->head_dim) &&
-                make_output(r, &d[K], name[K], p->kv_heads, p->n_k, kernel->head_dim) &&
-                make_output(r, &d[V], name[V], p->kv_heads, p->n_k, kernel->value_dim);
-    for (int k = 0; k < kernel->params && room; k++) {
-        const struct attn_param *param = &kernel->param[k];
-        if (!attn_param_learned(param)) continue;
-        name[count] = arena_printf(r->arena, "d%s", param->name);
-        d[count] = (struct attn_array){.dtype = param->dtype, .rank = param->rank};
-        attn_param_shape(param, p, d[count].shape);
-        room = make_array(r, &d[count], name[count]);
-        by_param[count - 3] = d[count].data;
-        count++;
+    void **const by_param = arena_alloc(r->arena, ((size_t)r->arrays->count + 1) * sizeof *by_param), *a[8] = {NULL};
+    int learned = 0;
+    bool room = true;
+    for (int k = 0; k < r->arrays->count && room; k++) {
+        const struct kernel_array *const like = &r->arrays->array[k];
+        if (like->access[ENTRY_BACKWARD] != ACCESS_WANTED) continue;
+        room = make_array(r, like, &r->array[k]);
+        if (like->place == PLACE_GRADIENTS) by_param[learned++] = r->array[k].data;
     }
     p->workspace_bytes = kernel->backward_workspace(p);
     void *workspace = room ? attn_alloc(p->workspace_bytes) : NULL;
     if (room && !workspace) out_of_memory(r, "the workspace", p->workspace_bytes);
     if (workspace) {
         double start = attn_seconds();
-        int error = kernel->backward(p, r->params, r->input[Q].data, r->input[K].data, r->input[V].data, out->data,
-                                     r->input[DOUT].data, d[Q].data, d[K].data, d[V].data, by_param, workspace);
+        arguments_of(r, ENTRY_BACKWARD, a);
+        int error = kernel->backward(p, r->params, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], by_param, workspace);
         double seconds = attn_seconds() - start;
         if (error) {
             complain(r->options, "%s: %s", kernel->name, attn_strerror(error));
             failed(r, STATUS_INPUT);
         }
-        for (int k = 0; k < count && !error; k++) write_output(r, loaded, name[k], &d[k], seconds);
+        for (int k = 0; k < r->arrays->count && !error; k++)
+            if (r->arrays->array[k].access[ENTRY_BACKWARD] == ACCESS_WANTED)
+                write_output(r, loaded, r->arrays->array[k].name, &r->array[k], seconds);
     }
     attn_free(workspace);
-    for (int k = 0; k < count; k++) attn_free(d[k].data);
 }
 
 /* ---- token by token ---- */
@@ -381,8 +429,8 @@ static double number_at(const struct attn_array *a, int64_t k)
     return 0;
 }
 
-/* The largest difference of two outputs, as a part of the largest number of its row; NaN and infinities agree with
-   themselves alone. */
+/* The largest difference of two outputs, relative to the largest number of its row. NaN and infinities only equal
+   themselves. */
 static double difference(const struct attn_array *a, const struct attn_array *b)
 {
     const int64_t dim = a->shape[3], rows = a->shape[0] * a->shape[1] * a->shape[2];
@@ -403,7 +451,7 @@ static double difference(const struct attn_array *a, const struct attn_array *b)
     return most;
 }
 
-/* What rounding may make of sums in another order: of pairs of 16 bits their products are rounded, too. */
+/* The allowed difference: rounding of sums in another order, and of products of 16-bit pairs. */
 static double may_differ(enum attn_dtype dtype)
 {
     return dtype == ATTN_F64 ? 1e-10 : dtype == ATTN_F32 ? 1e-3 : 0.05;
@@ -426,13 +474,36 @@ static int read_chunks(const struct options *o, int64_t *chunk)
     return 0;
 }
 
-/* The whole sequence, by calls of extend; how many, or 0 after a message. */
+/* Copies n tokens, from `from` on, of each parameter that has a row for each key, and passes the copies to the next
+   call. False: out of memory. `piece`: the copies by number in the table; those of the last call are freed. */
+static bool take_rows(struct run *r, int64_t from, int64_t n, void **piece)
+{
+    for (int k = 0; k < r->arrays->count; k++) {
+        const struct kernel_array *const like = &r->arrays->array[k];
+        const struct attn_array *const a = &r->array[k];
+        if (like->place != PLACE_PARAMS || !like->rows || like->role != ROLE_PER_KEY) continue;
+        const size_t row = (size_t)array_row_elements(like) * attn_dtype_size(a->dtype);
+        const bool heads = !like->axis[1].constant && like->axis[1].size != ARRAY_SIZE_N_K;
+        const int64_t sequences = a->shape[0] * (heads ? a->shape[1] : 1);
+        attn_free(piece[k]);
+        piece[k] = attn_alloc((size_t)(sequences * n) * row);
+        if (!piece[k]) return false;
+        for (int64_t x = 0; x < sequences; x++)
+            memcpy((char *)piece[k] + (size_t)(x * n) * row,
+                   (const char *)a->data + (size_t)(x * r->problem.n_k + from) * row, (size_t)n * row);
+        set_pointer(r, k, piece[k]);
+    }
+    return true;
+}
+
+/* Appends the whole sequence by calls of extend. Returns the number of calls, or 0 after a message. */
 static int64_t extend_all(struct run *r, const struct attn_array *out, void *state, size_t bytes)
 {
     const struct attn_kernel *const kernel = r->kernel;
     const size_t size = attn_dtype_size(kernel->dtype);
     struct attn_problem p;
     int64_t chunk[MAX_CHUNKS], calls = 0, done = 0;
+    void **const piece = arena_alloc(r->arena, (size_t)r->arrays->count * sizeof *piece);
     const int count = read_chunks(r->options, chunk);
     if (!count || attn_problem_check(&r->problem, kernel->head_dim, kernel->value_dim, &p) != 0) return 0;
     p.capacity = p.n_k;
@@ -444,20 +515,26 @@ static int64_t extend_all(struct run *r, const struct attn_array *out, void *sta
     for (; done < p.n_k && !error; done += p.n_q) {
         p.n_q = chunk[calls++ % count];
         if (p.n_q > p.n_k - done) p.n_q = p.n_k - done;
-        error = kernel->extend(&p, r->params, (const char *)r->input[Q].data + (size_t)(done * p.q.row) * size,
-                               (const char *)r->input[K].data + (size_t)(done * p.k.row) * size,
-                               (const char *)r->input[V].data + (size_t)(done * p.v.row) * size,
+        if (!take_rows(r, done, p.n_q, piece)) {
+            out_of_memory(r, "the tokens of a call", (size_t)p.n_q);
+            error = ATTN_EMEMORY;
+            break;
+        }
+        error = kernel->extend(&p, r->params, (const char *)named(r, "q")->data + (size_t)(done * p.q.row) * size,
+                               (const char *)named(r, "k")->data + (size_t)(done * p.k.row) * size,
+                               (const char *)named(r, "v")->data + (size_t)(done * p.v.row) * size,
                                (char *)out->data + (size_t)(done * p.out.row) * size, state, workspace);
     }
+    for (int k = 0; k < r->arrays->count; k++) attn_free(piece[k]);
     attn_free(workspace);
-    if (error && workspace) {
+    if (error && error != ATTN_EMEMORY) {
         complain(r->options, "%s: %s", kernel->name, attn_strerror(error));
         failed(r, STATUS_INPUT);
     }
     return error ? 0 : calls;
 }
 
-/* From how many tokens on the state is smaller than all keys and values; "" where it grows with them. */
+/* The number of tokens from which the state is smaller than all keys and values; "" if it grows with them. */
 static const char *smaller_from(const struct run *r, size_t bytes)
 {
     struct attn_problem more = r->problem;
@@ -468,12 +545,12 @@ static const char *smaller_from(const struct run *r, size_t bytes)
     return arena_printf(r->arena, " (smaller than keys and values from %lld tokens on)", (long long)bytes / token + 1);
 }
 
-/* Decodes the sequence in pieces; the result has to be what forward made in `out`, which it takes the place of. */
+/* Decodes the sequence in pieces and compares the result with forward's output in `out`, which it then replaces. */
 static void call_chunks(struct run *r, struct attn_array *out)
 {
     const struct attn_kernel *const kernel = r->kernel;
     if (r->problem.n_q != r->problem.n_k) {
-        complain(r->options, "--chunks takes a query for each key: there are %lld queries and %lld keys",
+        complain(r->options, "--chunks takes as many queries as keys, not %lld queries and %lld keys",
                  (long long)r->problem.n_q, (long long)r->problem.n_k);
         failed(r, STATUS_INPUT);
         return;
@@ -482,7 +559,7 @@ static void call_chunks(struct run *r, struct attn_array *out)
     const size_t bytes = kernel->state(&r->problem);
     void *const state = attn_alloc(bytes);
     struct attn_array grown;
-    const bool room = make_output(r, &grown, "out", r->problem.heads, r->problem.n_q, kernel->value_dim);
+    const bool room = make_array(r, &r->arrays->array[kernel_array_find(r->arrays, "out")], &grown);
     if (!state) out_of_memory(r, "the state", bytes);
     const int64_t calls = state && room ? extend_all(r, &grown, state, bytes) : 0;
     attn_free(state);
@@ -519,22 +596,23 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
         failed(r, STATUS_MACHINE);
         return;
     }
-    struct attn_array out;
-    bool room = make_output(r, &out, "out", p->heads, p->n_q, kernel->value_dim);
-    const bool gradients = r->input[DOUT].data != NULL && !o->chunks;
+    struct attn_array *const out = named(r, "out");
+    bool room = make_array(r, &r->arrays->array[kernel_array_find(r->arrays, "out")], out);
+    const bool gradients = named(r, "dout")->data != NULL && !o->chunks;
     p->workspace_bytes = kernel->workspace(p);
     void *workspace = attn_alloc(p->workspace_bytes);
     if (!workspace) out_of_memory(r, "the workspace", p->workspace_bytes);
     if (gradients) {
         p->saved_bytes = kernel->saved(p);
         p->saved = attn_alloc(p->saved_bytes);
-        if (!p->saved) out_of_memory(r, "what is saved for the gradients", p->saved_bytes);
+        if (!p->saved) out_of_memory(r, "the storage for values saved for the gradients", p->saved_bytes);
         room &= p->saved != NULL;
     }
     if (workspace && room) {
+        void *a[4] = {NULL};
+        arguments_of(r, ENTRY_FORWARD, a);
         double start = attn_seconds();
-        error = kernel->forward(p, r->params, r->input[Q].data, r->input[K].data, r->input[V].data, out.data,
-                                workspace);
+        error = kernel->forward(p, r->params, a[0], a[1], a[2], a[3], workspace);
         double seconds = attn_seconds() - start;
         if (error == ATTN_EORDER) {
             explain_order(r);
@@ -543,32 +621,35 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
             complain(o, "%s: %s", kernel->name, attn_strerror(error));
             failed(r, STATUS_INPUT);
         } else {
-            if (o->chunks) call_chunks(r, &out);
-            if (r->status == STATUS_DONE) write_output(r, loaded, "out", &out, seconds);
+            if (o->chunks) call_chunks(r, out);
+            if (r->status == STATUS_DONE) write_output(r, loaded, "out", out, seconds);
         }
-        if (!error && gradients && r->status == STATUS_DONE) call_backward(r, loaded, &out);
+        if (!error && gradients && r->status == STATUS_DONE) call_backward(r, loaded);
     }
     attn_free(p->saved);
     attn_free(workspace);
-    attn_free(out.data);
 }
 
 static enum status run_unit(const struct options *o, struct unit *unit)
 {
-    struct loaded_kernel loaded;
-    enum status status = kernel_load(unit->spec->name, unit_source_here(unit, o), unit->header.data, o->console.quiet,
-                                     &loaded);
-    if (status != STATUS_DONE) return status;
-    struct run run = {.options = o, .arena = unit->arena, .kernel = loaded.kernel}, *r = &run;
-    r->param = arena_alloc(r->arena, sizeof *r->param * (size_t)(r->kernel->params + 1));
-    read_inputs(r);
+    struct loaded_kernel loaded = {0};
+    struct run run = {.options = o, .arena = unit->arena, .arrays = unit->arrays}, *r = &run;
+    r->array = arena_alloc(r->arena, sizeof *r->array * (size_t)unit->arrays->count);
+    read_inputs(r, unit->spec->emit &
+                       EMIT_BACKWARD); /* before the kernel is compiled, so that wrong arrays are reported early */
     read_params(r, &unit->spec->similarity);
+    if (r->status == STATUS_DONE)
+        r->status = kernel_load(unit->spec->name, unit_source_here(unit, o), unit->header.data, o->console.quiet,
+                                &loaded);
+    if (r->status == STATUS_DONE) {
+        r->kernel = loaded.kernel;
+        set_params(r, &unit->spec->similarity);
+    }
     if (r->status == STATUS_DONE) call_kernel(r, &loaded);
-    for (int k = 0; k < INPUTS; k++) attn_array_free(&r->input[k]);
-    for (int k = 0; k < r->kernel->params; k++) attn_array_free(&r->param[k]);
+    for (int k = 0; k < r->arrays->count; k++) attn_array_free(&r->array[k]);
     attn_free(r->params);
     attn_free(r->generated);
-    kernel_unload(&loaded);
+    if (loaded.kernel) kernel_unload(&loaded);
     return r->status;
 }
 
@@ -586,6 +667,7 @@ int command_run(const struct options *o)
     enum status status = STATUS_DONE;
     struct unit *unit = unit_make(o->file[0], o, &status);
     if (!unit) return (int)status;
+    unit_warn(unit, o);
     struct stat info;
     if (stat(o->in_dir, &info) != 0 || !S_ISDIR(info.st_mode)) {
         complain(o, "%s: no such folder", o->in_dir);

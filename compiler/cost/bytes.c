@@ -1,11 +1,11 @@
-/* The bytes that a call moves to and from memory, from the arrays of its loops that are the caller's. */
+/* The bytes that a call moves to and from memory, from the caller's arrays in its loops. */
 #include "count.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
 #include <string.h>
 
-/* Points of the run-time axes among these. */
+/* The number of points along those of the axes that are run-time axes. */
 static double points_of(const struct module *m, const struct problem_size *size, int rank, const int *axes)
 {
     double count = 1;
@@ -21,7 +21,7 @@ static bool array_has(const struct array *a, int axis)
     return false;
 }
 
-/* Whether it is a caller's, and no array before it is the same one. */
+/* Whether the array is a caller's, and the first one of that kind and name. */
 static bool is_moved(const struct loops *l, int n)
 {
     const struct array *a = &l->array[n];
@@ -31,7 +31,7 @@ static bool is_moved(const struct loops *l, int n)
     return true;
 }
 
-/* Bytes of what an array has for one of them. */
+/* The bytes of an array for one point of its run-time axes. */
 static double bytes_a_point(const struct module *m, const struct array *a)
 {
     double bytes = dtype_bytes(a->dtype);
@@ -45,7 +45,8 @@ double bytes_moved(const struct compilation *c, const struct problem_size *size,
     const struct loops *l = c->loops;
     const struct module *m = c->graph->module;
     const struct value *result = &c->graph->value[c->graph->output[0].value];
-    const double lanes = points_of(m, size, result->rank, result->axes), met = visited / (double)queries_together(c);
+    const double lanes = points_of(m, size, result->rank, result->axes),
+                 streamed = visited / (double)queries_together(c);
     double row = 0, bytes = 0;
     struct roles roles;
     roles_of(c->graph, 0, &roles);
@@ -60,9 +61,9 @@ double bytes_moved(const struct compilation *c, const struct problem_size *size,
         double points = points_of(m, size, a->rank, a->axes);
         if (stream && array_has(a, roles.lane))
             points = visited;
-        else if (stream && a->kind == ARRAY_INPUT && again && met > points)
-            points = met;
-        else if (stream && !c->linear && visited < points) /* few queries do not see all keys */
+        else if (stream && a->kind == ARRAY_INPUT && again && streamed > points)
+            points = streamed;
+        else if (stream && !c->program.linear && visited < points) /* few queries may not see all keys */
             points = visited;
         bytes += points * bytes_a_point(m, a);
     }

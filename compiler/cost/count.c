@@ -1,8 +1,10 @@
-/* What a call of a kernel has to do: FLOPs, scalar operations, bytes. The one place that counts, from the graph that
-   the loops are made of. FLOPs are useful ones; work and bytes are those of all that the loops visit. A product counts
-   a multiplication and an addition for every pair of query and key that its mask lets meet and that uses it, or for
-   every key or query; the sum of carried features counts as one more column of the state; features that are equal count
-   once. Maps count as scalar operations. */
+/* Counts the FLOPs, scalar operations and bytes of a call, from the graph that its loops are made of. Nothing else
+   counts them.
+   - FLOPs are useful ones; work and bytes are those of everything that the loops visit.
+   - A product counts a multiplication and an addition for every pair of query and key that its mask allows and that
+     is used, or for every key or query.
+   - The sum of carried features counts as one more column of the state. Features that are equal count once.
+   - Maps count as scalar operations. */
 #include "cost.h"
 #include "count.h"
 #include "../analysis/analysis.h"
@@ -25,27 +27,27 @@ struct counter {
     struct ids ids;
     int query, key, chunk; /* axes, or -1 */
     int64_t extent[MAX_AXES];
-    double useful[MAX_AXES];     /* of constant axes: without features that are equal to others */
-    const struct expr **needed;  /* by value: where its points are used, NULL: nowhere */
-    bool *for_pairs, *for_state; /* by value of keys alone */
+    double useful[MAX_AXES];     /* of constant axes: without features that equal others */
+    const struct expr **needed;  /* by value: the region in which its points are used; NULL: nowhere */
+    bool *for_pairs, *for_state; /* by value that varies along keys only */
     int regions;
     struct region {
         const struct expr *where;
         double pairs; /* over the heads of a batch */
     } region[MAX_REGIONS];
-    double pairs;   /* that the sums over keys have, over all heads and batches */
-    double visited; /* by the loops: those, and what else is in their tiles */
+    double pairs;   /* of the sums over keys, over all heads and batches */
+    double visited; /* by the loops: those pairs, and the others in their tiles */
     int64_t document;
     struct room {
         struct attn_range *range;
         int64_t count, capacity;
-    } reach, whole; /* of the query at hand */
+    } reach, whole; /* of the current query */
     bool exact;
 };
 
 /* ---- features that are equal ---- */
 
-/* A number that stands for an element: the same for the same one, and hardly for another. */
+/* A number that represents an element: equal for equal elements, and very rarely for others. */
 static double stand_in(int of, const int64_t *sub, int rank)
 {
     uint64_t x = (uint64_t)of + 1;
@@ -62,7 +64,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* How many different expressions a map has along an axis, with the other indices at `other` where they go so far. */
+/* The number of different expressions that a map has along an axis. Every other index is `other`, or the last one if
+   its axis is shorter. */
 static int64_t distinct(const struct counter *x, const struct value *v, int axis, int64_t other)
 {
     int64_t index[MAX_AXES], extent = x->m->axis[axis].extent, different = 0;
@@ -90,7 +93,8 @@ static int64_t distinct(const struct counter *x, const struct value *v, int axis
     return different;
 }
 
-/* Where features are made of others (rows of a packed power, say), it is the least of what any map over them has. */
+/* Sets the number of different features along each constant axis: the minimum over all maps along it, because
+   features may be made of others (such as rows of a packed power). */
 static void find_useful(struct counter *x)
 {
     for (int a = 0; a < x->m->axes; a++)
@@ -106,7 +110,7 @@ static void find_useful(struct counter *x)
                 for (int s = 0; s < v->operand[o].rank; s++)
                     made |= ref_axis(&v->operand[o], s) < 0 && (expr_axes(v->operand[o].sub[s]) >> a & 1);
             if (!made) continue;
-            /* a choice by position may have nothing at the first ones */
+            /* a select by position may be empty at the first indices */
             double here = (double)distinct(x, v, a, 0), there = (double)distinct(x, v, a, 1);
             if (there > here) here = there;
             if (here < x->useful[a]) x->useful[a] = here;
@@ -138,7 +142,7 @@ static const struct expr *both(const struct counter *x, const struct expr *a, co
     return expr_make(x->m, EXPR_AND, a, b, NULL);
 }
 
-/* A choice between two operands by position uses each of them on its side. */
+/* A select of operands by position uses each operand on one side only. */
 static void need_operands(struct counter *x, const struct value *v, const struct expr *e, const struct expr *where)
 {
     if (e->op == EXPR_OPERAND) need(x, v->operand[e->integer].of, where);
@@ -150,7 +154,7 @@ static void need_operands(struct counter *x, const struct value *v, const struct
     for (int k = 0; k < expr_arity(e->op); k++) need_operands(x, v, e->arg[k], where);
 }
 
-/* Whether the value sums keys up for no query in particular. */
+/* Whether the value sums over keys for no particular query. */
 static bool is_state(const struct counter *x, const struct value *v)
 {
     bool keys = false;
@@ -199,7 +203,7 @@ static void row_set(struct row *r, int axis, int64_t at)
     r->hi[axis] = at + 1;
 }
 
-/* A region whose ranges of keys are known, and room for them. */
+/* A region with its known ranges of keys, and room for them. */
 struct solved {
     const struct expr *where;
     struct ranges some, every;
@@ -210,7 +214,7 @@ static void solve(const struct counter *x, const struct expr *where, struct solv
     s->where = where;
     region_ranges(x->m, where, x->key, false, &s->some);
     region_ranges(x->m, where, x->key, true, &s->every);
-    if (expr_reads_ids(where)) s->every.count = 0; /* these say when they hold, of a tile */
+    if (expr_reads_ids(where)) s->every.count = 0; /* ranges with ids come with conditions on whole tiles */
 }
 
 static void add_range(struct room *room, int64_t from, int64_t to)
@@ -225,7 +229,7 @@ static void add_range(struct room *room, int64_t from, int64_t to)
     room->range[room->count++] = (struct attn_range){from, to};
 }
 
-/* The ranges that a row has between two keys. Of blocks drawn at random each is asked for. */
+/* The ranges of a row between two keys. Each block is tested if blocks are drawn at random. */
 static void ranges_now(const struct counter *x, const struct ranges *ranges, bool every, struct row *r, int64_t from,
                        int64_t to, struct room *out, int64_t *tests)
 {
@@ -250,7 +254,7 @@ static void ranges_now(const struct counter *x, const struct ranges *ranges, boo
     out->count = attn_union(out->range, out->count, from, to);
 }
 
-/* Keys of the region between two, for one query; those that the ranges leave open are tested. */
+/* The number of keys of the region between two keys, for one query. Keys that the ranges do not decide are tested. */
 static int64_t keys_of_row(struct counter *x, const struct solved *s, struct row *r, int64_t from, int64_t to,
                            int64_t *tests)
 {
@@ -273,7 +277,7 @@ static int64_t keys_of_row(struct counter *x, const struct solved *s, struct row
     return keys;
 }
 
-/* How many queries stand for their neighbours as well: 1, or as many as keep the tests of all within MAX_TESTS. */
+/* The number of queries that one of them represents: 1, or as many as keep all tests within MAX_TESTS. */
 static int64_t step_of(struct counter *x, double spent_each)
 {
     int64_t n = x->size->n_q, step = 1 + (int64_t)(spent_each * (double)n / MAX_TESTS) + n / MAX_QUERIES;
@@ -282,10 +286,11 @@ static int64_t step_of(struct counter *x, double spent_each)
     return step;
 }
 
-/* One of the queries from `i` on that stands for all of them: not always the same place, for masks have periods. */
-static int64_t chosen(int64_t i, int64_t part)
+/* The query, among the `group` ones from `i` on, that is counted for all of them. The choice varies, because masks
+   have periods. */
+static int64_t chosen(int64_t i, int64_t group)
 {
-    return i + (int64_t)(((uint64_t)i + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % part;
+    return i + (int64_t)(((uint64_t)i + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % group;
 }
 
 /* The pairs of one head. */
@@ -300,17 +305,17 @@ static double pairs_of_head(struct counter *x, const struct expr *where, struct 
     }
     int64_t step = step_of(x, (double)tests / (double)(tried ? tried : 1));
     double pairs = 0;
-    for (int64_t i = 0, part; i < n; i += part) {
-        part = i < FIRST_QUERIES ? 1 : n - i < step ? n - i : step; /* the first ones may see all */
-        row_set(r, x->query, chosen(i, part));
-        pairs += (double)part * (double)keys_of_row(x, &s, r, 0, keys, &tests);
+    for (int64_t i = 0, group; i < n; i += group) {
+        group = i < FIRST_QUERIES ? 1 : n - i < step ? n - i : step; /* the first queries may see all */
+        row_set(r, x->query, chosen(i, group));
+        pairs += (double)group * (double)keys_of_row(x, &s, r, 0, keys, &tests);
     }
     return pairs;
 }
 
-/* ---- regions that read ids: for a query, and keys of one id, they are regions that read none ---- */
+/* ---- regions that read ids: for one query, and keys of one id, they read none ---- */
 
-/* Whether ids are read of a key and of things that do not depend on the key alone. */
+/* Whether ids are only read for a key, or for something that does not depend on the key. */
 static bool ids_are_plain(const struct counter *x, const struct expr *e)
 {
     if (e->op == EXPR_ID)
@@ -320,7 +325,7 @@ static bool ids_are_plain(const struct counter *x, const struct expr *e)
     return plain;
 }
 
-/* The expression for the row's query and its key. */
+/* The expression for the row's query and key, with ids read. */
 static const struct expr *with_ids(const struct counter *x, const struct expr *e, const struct row *r)
 {
     if (!expr_reads_ids(e)) return e;
@@ -330,7 +335,7 @@ static const struct expr *with_ids(const struct counter *x, const struct expr *e
     return expr_make(x->m, e->op, arg[0], arg[1], arg[2]);
 }
 
-/* The ids that the expression reads for the row's query, as one number. */
+/* A hash of the ids that the expression reads for the row's query. */
 static uint64_t ids_of_row(const struct counter *x, const struct expr *e, const struct row *r, uint64_t hash)
 {
     if (e->op == EXPR_ID && !(expr_axes(e->arg[1]) >> x->key & 1))
@@ -352,7 +357,7 @@ struct by_ids {
     uint64_t ids;
 };
 
-/* The keys of the row's query, or -1 where there are too many kinds of regions. */
+/* The number of keys for the row's query; -1 if there are too many different regions. */
 static int64_t keys_with_ids(struct counter *x, const struct expr *where, struct row *r, struct by_ids *b,
                              int64_t *tests)
 {
@@ -396,17 +401,17 @@ static double pairs_with_ids(struct counter *x, const struct expr *where, struct
                  of_keys = (double)tests / (double)(tried ? tried : 1);
     const int64_t step = step_of(x, of_ids > of_keys ? of_ids : of_keys);
     double pairs = 0;
-    for (int64_t i = 0, part; i < n && count >= 0; i += part) {
-        part = n - i < step ? n - i : step;
-        row_set(r, x->query, chosen(i, part));
+    for (int64_t i = 0, group; i < n && count >= 0; i += group) {
+        group = n - i < step ? n - i : step;
+        row_set(r, x->query, chosen(i, group));
         count = keys_with_ids(x, where, r, b, &tests);
-        pairs += (double)part * (double)count;
+        pairs += (double)group * (double)count;
     }
     free(b->reached);
     return count >= 0 ? pairs : pairs_of_head(x, where, r);
 }
 
-/* Over the heads of a batch; the ids of all batches are the same. */
+/* Pairs over the heads of a batch. All batches have the same ids. */
 static double pairs_of(struct counter *x, const struct expr *where)
 {
     for (int k = 0; k < x->regions; k++)
@@ -443,7 +448,7 @@ static double pairs_of(struct counter *x, const struct expr *where)
     return pairs * alike;
 }
 
-/* Keys that come into a state: each when it first can, in the chunk after its own, or before it. */
+/* The number of keys that enter a state: those that the state of the next chunk, or of the previous one, sums. */
 static double keys_of(struct counter *x, const struct expr *where)
 {
     if (!where || where->op == EXPR_INT) return (double)x->extent[x->key];
@@ -453,8 +458,8 @@ static double keys_of(struct counter *x, const struct expr *where)
     for (int64_t j = 0; j < x->extent[x->key]; j++) {
         bool comes = false;
         row_set(&r, x->key, j);
-        for (int64_t beside = -1; beside <= 1; beside += 2) {
-            row_set(&r, x->chunk, j / length + beside);
+        for (int64_t offset = -1; offset <= 1; offset += 2) {
+            row_set(&r, x->chunk, j / length + offset);
             comes |= expr_eval_int(where, &r.env) != 0;
         }
         keys += comes;
@@ -471,7 +476,7 @@ static int operations(const struct expr *e)
     return count;
 }
 
-/* Every axis of a value and of what it is computed from. */
+/* Every axis of a value and of its operands. */
 static uint32_t axes_around(const struct value *v)
 {
     uint32_t axes = 0;
@@ -490,7 +495,7 @@ static double constants(const struct counter *x, uint32_t axes)
     return product;
 }
 
-/* Over how many heads and batches the axes go. */
+/* The number of heads and batches that the axes run over. */
 static double heads_of(const struct counter *x, uint32_t axes)
 {
     bool members = false, heads = false;
@@ -507,7 +512,7 @@ static bool goes_over(uint32_t axes, int axis)
     return axis >= 0 && axes >> axis & 1;
 }
 
-/* Points of the run-time axes that are used. */
+/* The number of points along run-time axes that are used. */
 static double used_points(struct counter *x, int n, uint32_t axes)
 {
     const struct value *v = &x->g->value[n];
@@ -518,22 +523,22 @@ static double used_points(struct counter *x, int n, uint32_t axes)
     return query ? heads_of(x, axes) * (double)x->extent[x->query] : 1;
 }
 
-/* And how many are computed: of pairs all that a tile has, for kernels compute what a choice takes for each. */
-static double met_points(struct counter *x, int n, uint32_t axes)
+/* The number that is computed: all pairs of a tile, because kernels compute both sides of a select. */
+static double computed_points(struct counter *x, int n, uint32_t axes)
 {
     const struct value *v = &x->g->value[n];
     const bool query = goes_over(axes, x->query), key = goes_over(axes, x->key);
     if (query && key) return x->visited;
     if (!key) return used_points(x, n, axes);
     const double once = used_points(x, n, axes), tiles = x->visited / (double)queries_together(x->c);
-    double met = x->for_state[n] || is_state(x, v) ? once : 0;
-    if (x->for_pairs[n] && !is_state(x, v)) met += tiles > once ? tiles : once;
-    return met;
+    double computed = x->for_state[n] || is_state(x, v) ? once : 0;
+    if (x->for_pairs[n] && !is_state(x, v)) computed += tiles > once ? tiles : once;
+    return computed;
 }
 
-/* ---- all together ---- */
+/* ---- totals ---- */
 
-/* How many pairs meet: those of the sums over the keys of a query. */
+/* The number of pairs in the sums over the keys of a query. */
 static void find_pairs(struct counter *x)
 {
     for (int n = 0; n < x->g->values; n++) {
@@ -596,7 +601,7 @@ static void counter_close(struct counter *x)
     free(x->whole.range);
 }
 
-/* What a caller gets of the program. */
+/* Counts the useful work of the program. */
 static void count_useful(const struct compilation *c, const struct problem_size *size, int64_t document,
                          struct counts *out)
 {
@@ -619,7 +624,7 @@ static void count_useful(const struct compilation *c, const struct problem_size 
     counter_close(x);
 }
 
-/* What its loops do for that. */
+/* Counts the work of its loops. */
 static void count_loops(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,
                         struct counts *out)
 {
@@ -631,7 +636,7 @@ static void count_loops(const struct compilation *c, const struct problem_size *
         out->tiles = visited.tiles;
         for (int n = 0; n < x->g->values; n++)
             if (x->needed[n] && x->g->value[n].operands)
-                out->work += met_points(x, n, axes_around(&x->g->value[n])) * value_work(x->g, &x->g->value[n]);
+                out->work += computed_points(x, n, axes_around(&x->g->value[n])) * value_work(x->g, &x->g->value[n]);
         out->work += fold_work(c) * (double)(size->batch * size->kv_heads * size->n_k);
         if (loops_paired(c->loops)) out->work -= work_saved_by_bf16(c, size, x->visited);
         out->bytes = bytes_moved(c, size, x->visited, cache);
@@ -649,8 +654,8 @@ void count_work(const struct compilation *c, const struct problem_size *size, in
     count_loops(c, size, document, cache, out);
 }
 
-void count_parts(const struct program *p, const struct problem_size *size, int64_t document, int threads, int64_t cache,
-                 struct counts *out, struct roofline *roofline)
+void count_parts(const struct call_parts *p, const struct problem_size *size, int64_t document, int threads,
+                 int64_t cache, struct counts *out, struct roofline *roofline)
 {
     *out = (struct counts){.exact = true};
     *roofline = (struct roofline){0};

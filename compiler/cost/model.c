@@ -1,5 +1,5 @@
-/* The cost model: work in units of a FLOP of a product that fills the machine. From it follow the length where the
-   linear form overtakes the quadratic one, and the length of a chunk where the spec leaves it open. */
+/* The cost model. Work is in FLOPs of a product that fills the machine. It decides from which length on the linear
+   form is faster than the quadratic one, and the length of a chunk if the spec does not set it. */
 #include "cost.h"
 #include "constants.h"
 #include "../analysis/analysis.h"
@@ -25,8 +25,8 @@ static double map_cost(const struct expr *e)
     return cost;
 }
 
-/* Work for one point of the run-time axes of a value and what it is computed from; sets which of queries and keys those
-   have. */
+/* Work for one point of the run-time axes of a value and its operands. Sets whether queries and keys are among these
+   axes. */
 static double value_cost(const struct graph *g, const struct roles *roles, const struct value *v, bool *query,
                          bool *key)
 {
@@ -49,13 +49,13 @@ static double value_cost(const struct graph *g, const struct roles *roles, const
 
 double value_work(const struct graph *g, const struct value *v)
 {
-    const struct roles none = {.lane = -1, .stream = -1, .chunk = -1, .unit = -1};
+    const struct roles none = {.lane = -1, .stream = -1, .chunk = -1, .slices = -1};
     bool query, key;
     return value_cost(g, &none, v, &query, &key);
 }
 
 struct work {
-    double pair, query, key, state; /* elements of the states */
+    double pair, query, key, state; /* state: elements of the states */
 };
 
 static struct work work_of(const struct graph *g)
@@ -86,34 +86,35 @@ static double length_of_chunk(const struct compilation *c)
 
 double fold_work(const struct compilation *c)
 {
-    double elements = (double)c->features * (double)(c->spec->value_dim + 1), chunk = length_of_chunk(c);
-    return chunk > 0 ? (FOLD_COST + RECENT_COST * (double)c->reach) * elements / chunk : 0;
+    double elements = (double)c->separated.features * (double)(c->spec->value_dim + 1), chunk = length_of_chunk(c);
+    return chunk > 0 ? (FOLD_COST + RECENT_COST * (double)c->separated.reach) * elements / chunk : 0;
 }
 
-/* Work for a query that meets `keys` keys; keys are prepared anew for every tile of queries. */
+/* Work for a query that attends to `keys` keys. Keys are prepared again for every tile of queries. */
 static double quadratic_cost(const struct compilation *c, double keys)
 {
     struct work work = work_of(c->graph);
     return work.query + keys * (work.pair + work.key / (double)queries_together(c));
 }
 
-/* Tokens with a query and a key each. */
+/* The number of tokens, each with a query and a key. */
 static double tokens_of(const struct problem_size *size)
 {
     return (double)size->batch * (double)size->kv_heads *
            ((double)size->members * (double)size->n_q + (double)size->n_k) / 2;
 }
 
-/* The products of bf16 for a query and key, or for a `token` of which these are made: those on matrix units, or the
-   others. `terms`: what they take, where an operand is of two terms, not what they are worth. `inside`: so many loops
-   over queries and keys are around; what these make of a key again for each tile of queries has been counted. */
+/* Selects products of bf16 for a pair of query and key, or for a `token` that these are computed from.
+   - matrix: products on matrix units, or else the others
+   - terms: count all products of operands with several terms, not the one product that they replace
+   - copies: count the copies into operands instead */
 struct wanted {
     bool matrix, token, terms, copies;
     double chunk; /* tokens of a chunk */
 };
 
-/* What copies into operands of a token's products take: of each of the features, in each of its terms; and its share of
-   what is copied once for a chunk: the state, or a parameter. */
+/* Work of the copies into the operands of a token's products: each term of its features, and its share of what is
+   copied once a chunk (the state or a parameter). */
 static double work_of_copies(const struct loops *l, const struct stmt *s, double chunk)
 {
     const struct axis *row = &l->module->axis[s->axes[0]], *lane = &l->module->axis[s->axes[1]],
@@ -160,7 +161,7 @@ double work_on_units(const struct compilation *c, const struct problem_size *siz
     return visited * on_units(c, false, true) + tokens_of(size) * on_units(c, true, true);
 }
 
-/* The time of a product of bf16 in that of one of f32. */
+/* The time of a product of bf16, relative to one of f32. */
 static double share_of_f32(const struct target *t, enum target_feature feature)
 {
     return nominal_peak(t, DTYPE_BF16) / (PRODUCT_COST * target_multiply_adds(t, feature));
@@ -174,7 +175,7 @@ static double saved_by_units(const struct compilation *c, bool token)
     return units > 0 ? units - on_units(c, token, true) * share_of_f32(c->target, TARGET_MATRIX_UNITS) - copied : 0;
 }
 
-/* For a query and key. */
+/* For a pair of query and key. */
 static double saved_by_bf16(const struct compilation *c)
 {
     const double others = products_of_bf16(c->loops, c->loops->body, &(struct wanted){.matrix = false}, 0);
@@ -186,24 +187,24 @@ double work_saved_by_bf16(const struct compilation *c, const struct problem_size
     return visited * saved_by_bf16(c) + tokens_of(size) * saved_by_units(c, true);
 }
 
-/* That of vectors. */
+/* Work of vectors. */
 static double linear_work(const struct compilation *c)
 {
     struct work work = work_of(c->graph);
-    return work.key + work.query + fold_work(c) + c->near_keys * work.pair;
+    return work.key + work.query + fold_work(c) + c->separated.near_keys * work.pair;
 }
 
 double linear_cost(const struct compilation *c)
 {
-    return linear_work(c) - saved_by_units(c, true) - c->near_keys * saved_by_bf16(c);
+    return linear_work(c) - saved_by_units(c, true) - c->separated.near_keys * saved_by_bf16(c);
 }
 
 static int64_t crossover(const struct compilation *quadratic, const struct compilation *linear, double cost,
                          double saved)
 {
-    /* a query that sees the keys up to its own meets half of them */
-    double seen = graph_has_pairs(linear->graph) ? 0.5 : 1, alone = quadratic_cost(quadratic, 0);
-    double length = (cost - alone) / (quadratic_cost(quadratic, seen) - alone - seen * saved);
+    /* if a query sees the keys up to its position, it attends to half of them on average */
+    double seen = graph_has_pairs(linear->graph) ? 0.5 : 1, fixed = quadratic_cost(quadratic, 0);
+    double length = (cost - fixed) / (quadratic_cost(quadratic, seen) - fixed - seen * saved);
     return length < 1 ? 1 : (int64_t)length + 1;
 }
 
@@ -221,16 +222,22 @@ int64_t rows_before_linear(const struct compilation *quadratic, const struct com
 const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear)
 {
     const struct graph *g = linear->graph;
-    double window = linear->reach ? (double)linear->reach * length_of_chunk(linear) + linear->near_keys : 0;
-    if (linear->reach && linear_work(linear) >= quadratic_cost(quadratic, window))
-        return arena_printf(g->module->arena, "a query sees %.0f keys, and to meet these takes less work", window);
+    double window = linear->separated.reach
+                        ? (double)linear->separated.reach * length_of_chunk(linear) + linear->separated.near_keys
+                        : 0;
+    if (linear->separated.reach && linear_work(linear) >= quadratic_cost(quadratic, window))
+        return arena_printf(g->module->arena, "the quadratic form is cheaper: a query sees only %.0f keys", window);
     long long length = (long long)crossover(quadratic, linear, linear_work(linear), 0); /* on any machine */
-    for (int v = 0; v < g->values; v++) { /* a state of a first part of the keys */
+    if (linear->spec->max_length && linear->spec->max_length < length)
+        return arena_printf(g->module->arena, "it would only be cheaper from %lld keys on, but max_length is %lld",
+                            length, (long long)linear->spec->max_length);
+    for (int v = 0; v < g->values; v++) { /* a state of the first keys only */
         const struct expr *where = g->value[v].where;
         if (!where || where->op != EXPR_LT || where->arg[1]->op != EXPR_INT || where->arg[1]->integer >= length)
             continue;
-        return arena_printf(g->module->arena, "it would take less work from %lld keys on, but queries see %lld at most",
-                            length, (long long)where->arg[1]->integer);
+        return arena_printf(g->module->arena,
+                            "it would only be cheaper from %lld keys on, but queries see at most %lld", length,
+                            (long long)where->arg[1]->integer);
     }
     return NULL;
 }
@@ -252,17 +259,17 @@ int64_t chunk_length(double features, double columns, double pair)
 const char *knob_chunk(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!x->linear || length_of_chunk(x->linear) < 1) return "it has no linear form with chunks";
-    if (!x->linear->open_chunk) return "'block' and the mask say how long its chunks are";
+    if (!x->linear->separated.chunk_is_free) return "'block' and the mask set the length of its chunks";
     knob_set_values(knob, (int64_t)length_of_chunk(x->linear), 5, (const int64_t[]){32, 64, 128, 256, 512});
     return NULL;
 }
 
-/* At one length a crossover is before or after it. */
+/* If the length is known, only values below and above it differ. */
 const char *knob_crossover(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!x->quadratic || !x->linear) return "it has one form for all lengths";
     if (x->keys)
-        knob_set_values(knob, x->form->linear ? 1 : NEVER, 2, (const int64_t[]){1, NEVER});
+        knob_set_values(knob, x->form->program.linear ? 1 : NEVER, 2, (const int64_t[]){1, NEVER});
     else
         knob_set_values(knob, x->crossover, 2, (const int64_t[]){1, NEVER});
     return NULL;

@@ -1,6 +1,6 @@
-/* The roofline (Williams, Waterman and Patterson, 2009): a call takes as long as its work at the peak, or as its bytes
-   at the bandwidth, whichever is longer. Work is that of the cost model, so that an exponential counts as much as it
-   takes. */
+/* The roofline model (Williams, Waterman and Patterson, 2009): a call takes as long as its work at peak speed or its
+   bytes at full bandwidth, whichever is longer. Work is counted by the cost model, so an exponential counts for the
+   time it takes. */
 #include "cost.h"
 #include "constants.h"
 #include "count.h"
@@ -9,7 +9,7 @@
 #include "../spec/spec.h"
 #include "../target/target.h"
 
-const char *program_unit(const struct program *p, bool *on_units)
+const char *parts_unit(const struct call_parts *p, bool *on_units)
 {
     const struct target *t = p->part[0]->target;
     bool paired = false;
@@ -24,19 +24,20 @@ const char *program_unit(const struct program *p, bool *on_units)
 struct roofline roofline_of(const struct compilation *c, const struct problem_size *size, const struct counts *counts,
                             int threads, int64_t cache)
 {
-    /* without a state to share, a thread has whole tiles of the lanes: where they are few, some threads have none */
+    /* without a state to share, a thread has whole tiles of the lanes: if there are few tiles, some threads have
+       none */
     struct roles roles;
     const struct value *result = &c->graph->value[c->graph->output[0].value];
-    int64_t tiles = 1, together = queries_together(c);
+    int64_t tiles = 1, sharing = queries_together(c);
     roles_of(c->graph, 0, &roles);
     for (int k = 0; k < result->rank; k++) {
         const int axis = result->axes[k];
         const int64_t extent = axis_extent(c->graph->module, axis, size);
         if (c->graph->module->axis[axis].source == SIZE_CONSTANT) continue;
-        tiles *= axis == roles.lane ? (extent + together - 1) / together : extent;
+        tiles *= axis == roles.lane ? (extent + sharing - 1) / sharing : extent;
     }
-    double busy = !c->linear && tiles > 0 && tiles < threads ? (double)tiles / threads : 1;
-    /* the work has those on matrix units as what would take vectors as long by the table */
+    double busy = !c->program.linear && tiles > 0 && tiles < threads ? (double)tiles / threads : 1;
+    /* counts->work counts products on matrix units as the vector FLOPs that take as long, by the table */
     const double units = work_on_units(c, size, counts->visited);
     const struct rates table = nominal_rates(c->target, c->spec->dtype);
     const double work = units > 0 ? counts->work - units * table.peak / table.units : counts->work;

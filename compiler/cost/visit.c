@@ -1,6 +1,5 @@
-/* What the loops of a call visit: the tiles of keys that each tile of queries meets, by the bounds that the loops
-   themselves have. Nothing is computed, and where there are very many tiles of queries some stand for their
-   neighbours. */
+/* Counts the tiles of keys that each tile of queries visits, by the bounds of the loops themselves. Nothing is
+   computed. If there are very many tiles of queries, some represent their neighbours. */
 #include "cost.h"
 #include "../analysis/analysis.h"
 #include "../../runtime/attnrt.h"
@@ -8,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All iterations of a loop are looked at while they are no more than these; then the first ones, and some of the rest.
-   Where each tile of keys is asked whether it is left out, MAX_ASKED are asked at most. */
+/* All iterations of a loop are counted up to MAX_ITERATIONS; beyond that, the first ones and a sample of the others.
+   If each tile of keys is tested for being skipped, at most MAX_ASKED are tested. */
 enum { MAX_ITERATIONS = 2048, FIRST_ITERATIONS = 16, MAX_ASKED = 1 << 17 };
 
 struct walk {
@@ -17,8 +16,8 @@ struct walk {
     struct module *m;
     int64_t size[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES], index[MAX_AXES], stride[MAX_AXES];
     struct environment env;
-    uint32_t named; /* the axes that the bounds of some loop name */
-    int query;      /* the sequence that a loop around is open for, or -1 */
+    uint32_t named; /* the axes that the bounds of loops depend on */
+    int query;      /* the sequence of a loop around this one, or -1 */
     struct attn_range *range;
     int64_t ranges, room;
     struct visited *out;
@@ -38,7 +37,7 @@ static struct attn_range *more_ranges(struct walk *w, int64_t count)
     return w->range + w->ranges;
 }
 
-/* The blocks drawn for those blocks of queries that the tile touches, as the runtime gives them to a kernel. */
+/* The blocks drawn for the blocks of queries that the tile touches, as the runtime gives them to a kernel. */
 static void drawn_ranges(struct walk *w, const struct expr *drawn, int64_t from, int64_t to)
 {
     const struct expr *position;
@@ -88,13 +87,13 @@ static int64_t indices(int64_t from, int64_t to, int64_t stride)
     return from < to ? (to - from - 1) / stride + 1 : 0;
 }
 
-/* The queries of the current tile. */
+/* The number of queries in the current tile. */
 static int64_t queries(const struct walk *w)
 {
     return indices(w->lo[w->query], w->hi[w->query], w->stride[w->query]);
 }
 
-/* The loop, in one over keys, over the tiles of a block of queries; NULL: there are none. */
+/* The loop over a block's tiles of queries inside a loop over keys; NULL: none. */
 static const struct stmt *tiles_in(const struct stmt *keys, int query)
 {
     for (const struct stmt *s = keys->body; s; s = s->next)
@@ -102,22 +101,22 @@ static const struct stmt *tiles_in(const struct stmt *keys, int query)
     return NULL;
 }
 
-/* The queries of those tiles that meet the tile of keys at hand. */
-static int64_t queries_meeting(struct walk *w, const struct stmt *tiles)
+/* The number of queries, in those tiles, that process the current tile of keys. */
+static int64_t queries_using(struct walk *w, const struct stmt *tiles)
 {
     const int64_t lo = w->lo[w->query], hi = w->hi[w->query];
-    int64_t met = 0;
+    int64_t count = 0;
     for (int64_t at = lo; at < hi; at += tiles->step) {
         w->lo[w->query] = at;
         w->hi[w->query] = at + tiles->step < hi ? at + tiles->step : hi;
-        if (!tiles->when || expr_eval_int(tiles->when, &w->env)) met += queries(w);
+        if (!tiles->when || expr_eval_int(tiles->when, &w->env)) count += queries(w);
     }
     w->lo[w->query] = lo;
     w->hi[w->query] = hi;
-    return met;
+    return count;
 }
 
-/* The tiles over from <= x < to, each asked about where some are left out. */
+/* Counts the tiles over from <= x < to. Each is tested if some may be skipped. */
 static void visit_tiles(struct walk *w, const struct stmt *s, int64_t from, int64_t to, double weight)
 {
     int64_t stride = stmt_stride(s), all = indices(from, to, stride);
@@ -134,7 +133,7 @@ static void visit_tiles(struct walk *w, const struct stmt *s, int64_t from, int6
         w->lo[s->axis] = from + n * stride;
         w->hi[s->axis] = from + (n + here - 1) * stride + 1;
         if (s->when && !expr_eval_int(s->when, &w->env)) continue;
-        if (tiles) each = weight * (double)queries_meeting(w, tiles);
+        if (tiles) each = weight * (double)queries_using(w, tiles);
         w->out->pairs += each * (double)here;
         w->out->tiles += each;
     }
@@ -161,7 +160,7 @@ static void visit_keys(struct walk *w, const struct stmt *s, double weight)
 
 static void walk(struct walk *w, const struct stmt *s, double weight);
 
-/* Iteration n of a loop: false where that is empty. */
+/* Sets the ranges for iteration n of a loop; false if it is empty. */
 static bool set_tile(struct walk *w, const struct stmt *s, int64_t from, int64_t to, int64_t n)
 {
     int64_t stride = stmt_stride(s), first = from + n / stride * s->step * stride + n % stride,
@@ -172,14 +171,15 @@ static bool set_tile(struct walk *w, const struct stmt *s, int64_t from, int64_t
     return first < to;
 }
 
-/* One of a group that stands for all of it: not always the same place, for masks have periods. */
+/* The iteration that is counted for every iteration of a group. Its place differs from group to group, because masks
+   have periods. */
 static int64_t chosen(int64_t n, int64_t group)
 {
     return n + (int64_t)(((uint64_t)n + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 33) % group;
 }
 
-/* How often the loops inside ask whether a tile of keys may be left out. Where `block` queries are taken together, each
-   of their tiles asks. */
+/* The number of tests, in the loops inside, of whether a tile of keys is skipped. In a block of `block` queries,
+   each tile of queries tests. */
 static int64_t asked(const struct walk *w, const struct stmt *s, int64_t block)
 {
     int64_t count = 0;
@@ -205,9 +205,9 @@ static void iterate(struct walk *w, const struct stmt *s, double weight)
     if (max < 2 * FIRST_ITERATIONS) max = 2 * FIRST_ITERATIONS;
     int64_t group = iterations > max ? (iterations - FIRST_ITERATIONS - 1) / (max - FIRST_ITERATIONS) + 1 : 1;
     w->out->exact &= group == 1;
-    for (int64_t n = 0, part; n < iterations; n += part) {
-        part = n < FIRST_ITERATIONS ? 1 : iterations - n < group ? iterations - n : group;
-        if (set_tile(w, s, from, to, chosen(n, part))) walk(w, s->body, weight * (double)part);
+    for (int64_t n = 0, stands_for; n < iterations; n += stands_for) {
+        stands_for = n < FIRST_ITERATIONS ? 1 : iterations - n < group ? iterations - n : group;
+        if (set_tile(w, s, from, to, chosen(n, stands_for))) walk(w, s->body, weight * (double)stands_for);
     }
     w->query = (int)query;
     w->lo[s->axis] = w->index[s->axis] = lo;
@@ -215,7 +215,7 @@ static void iterate(struct walk *w, const struct stmt *s, double weight)
     w->stride[s->axis] = stride;
 }
 
-/* Whether some statement of the list, or inside of it, runs along the axis or sums over it. */
+/* Whether a statement in the list, or inside it, runs along the axis or sums over it. */
 static bool computes_over(const struct stmt *s, int axis)
 {
     bool found = false;
@@ -226,12 +226,12 @@ static bool computes_over(const struct stmt *s, int axis)
     return found;
 }
 
-/* Whether some loop inside is over another sequence. */
-static bool meets_another(const struct walk *w, const struct stmt *s, int axis)
+/* Whether a loop inside is over another sequence. */
+static bool runs_over_another(const struct walk *w, const struct stmt *s, int axis)
 {
     for (; s; s = s->next)
         if ((s->op == LOOPS_FOR && s->axis != axis && axis_is_sequence(&w->m->axis[s->axis])) ||
-            meets_another(w, s->body, axis))
+            runs_over_another(w, s->body, axis))
             return true;
     return false;
 }
@@ -245,13 +245,13 @@ static void walk(struct walk *w, const struct stmt *s, double weight)
         case SIZE_N_Q:
         case SIZE_N_K:
             if (w->query >= 0 && w->query != s->axis) {
-                if (computes_over(s->body, w->query)) visit_keys(w, s, weight); /* else what it does is not of pairs */
-            } else if (w->query == s->axis || meets_another(w, s->body, s->axis))
+                if (computes_over(s->body, w->query)) visit_keys(w, s, weight); /* else its work is not for pairs */
+            } else if (w->query == s->axis || runs_over_another(w, s->body, s->axis))
                 iterate(w, s, weight);
             break;
         case SIZE_UNITS: iterate(w, s, weight); break;
         case SIZE_ROWS:
-        case SIZE_CONSTANT: walk(w, s->body, weight); break; /* its parts meet the same pairs */
+        case SIZE_CONSTANT: walk(w, s->body, weight); break; /* its parts visit the same pairs */
         case SIZE_BATCH: walk(w, s->body, weight * (double)w->size[s->axis]); break;
         case SIZE_KV_HEADS:
         case SIZE_MEMBERS:

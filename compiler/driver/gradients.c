@@ -1,10 +1,13 @@
-/* What a unit has of gradients: the parts that run for a number of keys, and all of them as one graph. */
+/* The gradients of a unit: the parts that run for a number of keys, and all gradients in one graph. */
 #include "driver.h"
 #include "../cost/cost.h"
 #include "../pass/pass.h"
 #include "../schedule/schedule.h"
+#include "../variant/variant.h"
 
-/* The last pass on graphs is the last one that is needed. */
+#include <string.h>
+
+/* Stops after the last pass on graphs. */
 static bool while_graph(const struct compilation *c, const struct pass *pass, void *user)
 {
     (void)c;
@@ -12,27 +15,42 @@ static bool while_graph(const struct compilation *c, const struct pass *pass, vo
     return pass->cleanup || pass[1].level == PASS_GRAPH;
 }
 
-/* All gradients in one graph, where parts compute for themselves what they share. */
+const struct graph *unit_derivative(const struct unit *p, struct arena *arena)
+{
+    static const char *const names[] = {"simplify", "differentiate", "simplify"};
+    struct compilation c = {.spec = p->spec,
+                            .target = p->compilation[0]->target,
+                            .diagnostics = p->compilation[0]->diagnostics,
+                            .source = p->graph,
+                            .program = {.kind = PROGRAM_UNSAVED}};
+    c.graph = build_graph(arena, p->spec, c.diagnostics);
+    for (size_t n = 0; c.graph && n < sizeof names / sizeof *names; n++)
+        for (int k = 0; k < pass_count; k++)
+            if (strcmp(passes[k].name, names[n]) == 0) passes[k].run(&c);
+    return c.graph;
+}
+
+/* All gradients in one graph, without the arrays that parts share. */
 static const struct compilation *whole_of(const struct unit *p, const struct compilation *part)
 {
     struct compilation like = *part, *c;
-    like.program = PROGRAM_GRADIENTS;
-    like.group = 0;
+    like.program.kind = PROGRAM_GRADIENTS;
+    like.program.group = 0;
     c = unit_recompile(p, &like);
     if (c->graph) passes_run(c, while_graph, NULL);
     return c;
 }
 
-struct program unit_gradients(const struct unit *p, const struct target *t, int64_t keys, bool kept)
+struct call_parts unit_gradients(const struct unit *p, const struct target *t, int64_t keys, bool kept)
 {
     const struct compilation *forward = unit_choice(p, t, keys), *chosen[MAX_PARTS] = {NULL};
     const struct compilation **part = arena_alloc(p->arena, MAX_PARTS * sizeof *part);
-    struct program made = {.part = part};
-    kept &= forward && forward->program == PROGRAM_SAVING;
+    struct call_parts made = {.part = part};
+    kept &= forward && program_saves_rows(&forward->program);
     for (int k = 0; k < p->backwards; k++)
         if (p->backward[k].target == t && p->backward[k].from <= keys) chosen[p->backward[k].part] = p->backward[k].c;
     for (int n = 0; n < p->parts; n++)
-        if (chosen[n] && !(chosen[n]->program == PROGRAM_SAVED && kept)) part[made.parts++] = chosen[n];
+        if (chosen[n] && !(program_recomputes_saved(&chosen[n]->program) && kept)) part[made.parts++] = chosen[n];
     if (made.parts) made.whole = whole_of(p, part[made.parts - 1]);
     return made;
 }
@@ -40,7 +58,7 @@ struct program unit_gradients(const struct unit *p, const struct target *t, int6
 size_t unit_saved_bytes(const struct unit *p, const struct target *t, int64_t keys)
 {
     const struct compilation *forward = unit_choice(p, t, keys);
-    if (!forward || forward->program != PROGRAM_SAVING) return 0;
+    if (!forward || !program_saves_rows(&forward->program)) return 0;
     return (size_t)(forward->graph->outputs - 1) * (size_t)dtype_bytes(dtype_of_sums(p->spec->dtype));
 }
 
@@ -48,9 +66,9 @@ const char *unit_part_name(const struct unit *p, const struct compilation *part)
 {
     const struct graph *g = part->graph;
     const char *name = "";
-    if (part->program == PROGRAM_SAVED) return "what is saved";
-    if (part->program == PROGRAM_ROW_SUMS) return "sums of rows";
-    for (int o = 0; o < g->outputs; o++) /* beside gradients it may leave sums to other parts */
+    if (program_recomputes_saved(&part->program)) return "what is saved";
+    if (program_sums_dout(&part->program)) return "sums of rows";
+    for (int o = 0; o < g->outputs; o++) /* in addition to gradients, a part may have sums for other parts */
         if (g->output[o].name[0] == 'd')
             name = arena_printf(p->arena, "%s%s%s", name, *name ? ", " : "", g->output[o].name);
     return *name ? name : "sums for other parts";

@@ -1,5 +1,5 @@
-/* The space of schedules: the rows of schedule/knobs.def with what their owners say of them for a spec, the check of
-   what `schedule:` sets, and points of the space. */
+/* The space of schedules: the rows of schedule/knobs.def with their description for a spec, the check of `schedule:`,
+   and points of the space. */
 #include "driver.h"
 #include "unit.h"
 #include "../schedule/schedule.h"
@@ -29,9 +29,9 @@ bool knob_about(const struct defaults *by_default, bool backward, const struct c
     if (backward && !quadratic && !linear)
         *reason = "'emit' asks for no gradients";
     else if (backward && !(r->of & KNOB_OF_BACKWARD))
-        *reason = "gradients take the form that forward takes, and share out their heads by themselves";
+        *reason = "gradients use the form of forward, and distribute heads themselves";
     else if (!backward && !(r->of & KNOB_OF_FORWARD))
-        *reason = "it is of the gradients, under 'backward'";
+        *reason = "it is a knob of the gradients, under 'backward'";
     if (*reason) return false;
     if (!form) form = !quadratic || (linear && keys >= by_default->crossover) ? linear : quadratic;
     const struct knob_case x = {backward, by_default->target, quadratic, linear, form, keys, by_default->crossover};
@@ -60,7 +60,7 @@ int knob_find_row(const char *name)
     return row;
 }
 
-/* Whether a knob does something on any target. */
+/* True if the knob has an effect on some target. */
 static bool applies(const struct unit *p, bool backward, int row, const char **reason)
 {
     struct tune_knob knob;
@@ -69,7 +69,8 @@ static bool applies(const struct unit *p, bool backward, int row, const char **r
     return false;
 }
 
-/* What `backward` sets waits for gradients to be asked for, as by --backward. */
+/* Reports an unknown knob, a knob without effect, or an invalid value. Knobs under `backward` are only checked if
+   gradients are compiled. */
 static void check_knob(const struct unit *p, bool backward, const struct knob *knob, struct diagnostics *d)
 {
     const bool waits = backward && !(p->spec->emit & EMIT_BACKWARD);
@@ -91,7 +92,7 @@ static void check_knob(const struct unit *p, bool backward, const struct knob *k
         else
             diagnostics_note(d, nowhere, "'attnc explain' lists the knobs of a spec");
     } else if (!waits && !applies(p, backward, row, &reason))
-        diagnostics_error(d, knob->at, "the knob '%s' does nothing for this spec: %s", knob->name, reason);
+        diagnostics_error(d, knob->at, "the knob '%s' has no effect on this spec: %s", knob->name, reason);
     else if (knob->value < r->low || knob->value > r->high || knob->value % r->multiple != 0)
         diagnostics_error(d, knob->value_at, "%s is %s%s", knob->name, r->multiple > 1 ? "" : "from ",
                           knob_domain(p->arena, row));
@@ -108,15 +109,14 @@ void knobs_check(const struct unit *p, struct diagnostics *d)
 
 int64_t knob_taken(const struct unit *p, const struct compilation *c, int row)
 {
-    const bool backward = c->program != PROGRAM_FORWARD && c->program != PROGRAM_SAVING &&
-                          c->program != PROGRAM_EXTEND && c->program != PROGRAM_MEET;
+    const bool backward = program_is_backward(&c->program);
     struct tune_knob knob = {0};
     const char *reason;
     for (int u = 0; u < p->default_count; u++) {
         const struct defaults *d = &p->defaults[u];
         if (d->target != c->target) continue;
-        const struct compilation *form = c->linear ? d->linear : d->quadratic;
-        knob_about(d, backward, backward ? d->gradients[c->linear] : form, 0, row, &knob, &reason);
+        const struct compilation *form = c->program.linear ? d->linear : d->quadratic;
+        knob_about(d, backward, backward ? d->gradients[c->program.linear] : form, 0, row, &knob, &reason);
     }
     return schedule_knob(c, knob_table[row].name, knob.value[knob.default_at]);
 }

@@ -1,4 +1,4 @@
-/* --tuned: the schedule of SPEC.yaml from SPEC.tuned.yaml, and whether the two mean the same. */
+/* --tuned: takes the schedule of SPEC.yaml from SPEC.tuned.yaml, and checks that both specs compute the same. */
 #include "driver.h"
 #include "unit.h"
 #include "../spec/spec.h"
@@ -21,6 +21,7 @@ static const char *source_hash(struct arena *arena, const struct spec *spec, con
     struct text t = {0}, graph = {0};
     text_add(&t, "%d %d %lld %lld %lld %u", (int)spec->dtype, (int)spec->algorithm, (long long)spec->block,
              (long long)spec->head_dim, (long long)spec->value_dim, spec->emit);
+    if (spec->max_length) text_add(&t, " %lld", (long long)spec->max_length);
     graph_print(g, &graph);
     text_add(&t, "%s", strchr(graph.data, '\n')); /* the first line has the name */
     const char *hash = hash_text(arena, t.data, t.length);
@@ -31,7 +32,7 @@ static const char *source_hash(struct arena *arena, const struct spec *spec, con
 
 const char *unit_source_hash(const struct unit *p)
 {
-    struct spec written = *p->spec; /* what --backward adds is not of the spec */
+    struct spec written = *p->spec; /* without what --backward adds */
     written.emit &= ~p->asked;
     return source_hash(p->arena, &written, p->graph);
 }
@@ -44,7 +45,7 @@ const char *spec_source_hash(struct arena *arena, const char *path, const char *
     return source ? source_hash(arena, *spec, source) : NULL;
 }
 
-/* The --set that says something of the schedule, or NULL. */
+/* The --set that changes the schedule, or NULL. */
 static const char *set_schedule(const struct options *o)
 {
     static const char key[] = "schedule";
@@ -58,12 +59,12 @@ bool tuned_schedule(struct unit *p, const char *spec, const struct options *o, s
 {
     const char *path = tuned_path(p->arena, spec), *set = set_schedule(o);
     if (set) {
-        complain(o, "--tuned takes the schedule from %s, so --set %.100s goes without it", path, set);
+        complain(o, "--tuned takes the schedule from %s, so it cannot be combined with --set %.100s", path, set);
         *status = STATUS_USAGE;
         return false;
     }
     if (access(path, F_OK) != 0) {
-        complain(o, "there is no %s, which --tuned takes the schedule from; 'attnc tune %s' makes it", path, spec);
+        complain(o, "--tuned needs %s, which does not exist; 'attnc tune %s' writes it", path, spec);
         *status = STATUS_INPUT;
         return false;
     }
@@ -81,9 +82,8 @@ bool tuned_schedule(struct unit *p, const char *spec, const struct options *o, s
     text_free(&text);
     if (!hash) return false;
     if (strcmp(hash, unit_source_hash(p)) != 0)
-        mention(o, "warning",
-                "%s is tuned for another spec than %s is now; its schedule still fits, but may not be the best", path,
-                spec);
+        mention(o, "warning", "%s was tuned for another version of %s; its schedule is valid, but may not be the best",
+                path, spec);
     p->spec->schedule = tuned->schedule;
     p->spec->schedules = tuned->schedules;
     p->tuned = path;

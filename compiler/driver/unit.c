@@ -1,5 +1,4 @@
-/* Everything from one spec file: read, checked, lowered for every target, emitted; and files written whole or not at
-   all. */
+/* A compiled spec: its file is read, checked, compiled for every target, and emitted. */
 #include "driver.h"
 #include "unit.h"
 #include "../analysis/analysis.h"
@@ -19,7 +18,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* A word as a shell reads it back. */
+/* Quotes a word for a shell. */
 static void add_quoted(struct text *out, const char *word)
 {
     text_add(out, "'");
@@ -31,7 +30,7 @@ static void add_quoted(struct text *out, const char *word)
     text_add(out, "'");
 }
 
-/* The command that makes the same output, with base names only. */
+/* The command that produces the same output, with file names without folders. */
 static const char *reproducing(struct arena *arena, const char *file, const struct options *o, const struct unit *p)
 {
     struct text t = {0};
@@ -63,6 +62,7 @@ static const struct emission *emission_of(const struct unit *p)
 {
     struct emission *e = arena_alloc(p->arena, sizeof *e);
     *e = (struct emission){.spec = p->spec,
+                           .arrays = p->arrays,
                            .compilation = (const struct compilation *const *)p->compilation,
                            .compilations = p->compilations,
                            .version = p->version,
@@ -72,8 +72,8 @@ static const struct emission *emission_of(const struct unit *p)
                            .parts = p->parts,
                            .extend = p->extend,
                            .extends = p->extends,
-                           .meet = p->meet,
-                           .meets = p->meets,
+                           .attend = p->attend,
+                           .attends = p->attends,
                            .prepare = p->prepare,
                            .prepares = p->prepares,
                            .of_prepared = (const struct compilation *const *)p->of_prepared,
@@ -90,7 +90,7 @@ static const struct emission *emission_of(const struct unit *p)
     return e;
 }
 
-/* In place of the spec's own; one without knobs leaves all to the compiler. */
+/* Replaces the spec's schedule; a schedule without knobs means the compiler's choice. */
 static void take_schedule(struct spec *spec, struct arena *arena, const struct schedule *s)
 {
     spec->schedule = arena_alloc(arena, sizeof *spec->schedule);
@@ -98,9 +98,13 @@ static void take_schedule(struct spec *spec, struct arena *arena, const struct s
     spec->schedules = s->knobs > 0 || s->backward;
 }
 
-/* Whether sequences can be continued token by token; else an error. `asked`: the spec itself does not ask for that. */
-static bool can_decode(const struct spec *spec, const struct graph *g, bool asked, struct diagnostics *d)
+/* True if sequences can be continued token by token; else reports an error. `asked`: an option asks for it, and not the
+   spec. */
+static bool can_decode(const struct unit *p, bool asked, struct diagnostics *d)
 {
+    const struct spec *const spec = p->spec;
+    const struct graph *const g = p->graph;
+    const struct kernel_arrays *const arrays = p->arrays;
     const bool masked = spec->mask && spec->mask->kind != MASK_NONE;
     const struct position at = spec->linformer ? spec->project_at : masked ? spec->mask->at : spec->emit_at;
     const int errors = diagnostics_errors(d);
@@ -112,24 +116,21 @@ static bool can_decode(const struct spec *spec, const struct graph *g, bool aske
                               ? "under this mask a query may see keys after its own position, so it cannot be decoded"
                               : "without a mask a query sees keys after its own position, so it cannot be decoded");
         diagnostics_note(d, masked && !asked ? spec->emit_at : (struct position){0, 0},
-                         "%s'mask: causal', or 'all: [causal, …]' around a mask, leaves out what comes after a query",
+                         "%s'mask: causal', or 'all: [causal, …]' around a mask, masks the keys after a query",
                          asked ? "" : "'emit' asks for 'decode'; ");
     } else if (depends_on_length(g)) {
-        diagnostics_error(d, at,
-                          "what a query sees depends on the length of the whole sequence, so it cannot be decoded");
-        diagnostics_note(d, (struct position){0, 0},
-                         "'random' draws among the blocks there are; with 'causal: true' it draws among those up to a "
-                         "query's own");
+        diagnostics_error(
+            d, at, "the keys that a query sees depend on the length of the whole sequence, so it cannot be decoded");
+        diagnostics_note(
+            d, (struct position){0, 0},
+            "'random' draws from all blocks of the sequence; with 'causal: true' it draws from those up to a "
+            "query's own");
     }
-    for (int v = 0; v < g->values; v++) {
-        const struct value *const value = &g->value[v];
-        bool queries = false;
-        for (int k = 0; k < value->rank; k++) queries |= g->module->axis[value->axes[k]].source == SIZE_N_Q;
-        if (value->op == GRAPH_PARAM && queries)
+    for (int k = 0; k < arrays->count; k++)
+        if (arrays->array[k].place == PLACE_PARAMS && array_has_size(&arrays->array[k], ARRAY_SIZE_N_Q))
             diagnostics_error(d, spec->emit_at,
-                              "the parameter '%s' has numbers for every query of a call, so it cannot be decoded",
-                              value->name);
-    }
+                              "the parameter '%s' has elements for every query of a call, so it cannot be decoded",
+                              arrays->array[k].name);
     return diagnostics_errors(d) == errors;
 }
 
@@ -149,6 +150,7 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     p->text_length = source.length;
     struct diagnostics *d = diagnostics_new(arena, file, source.data, source.length);
     p->spec = spec_read(arena, file, source.data, source.length, o->sets, o->set, d);
+    if (p->spec && o->no_remainders) spec_warn(p->spec, true, d);
     if (p->spec && o->schedule) take_schedule(p->spec, arena, o->schedule);
     if (p->spec) {
         const unsigned wanted = (o->backward ? EMIT_BACKWARD : 0U) | (o->chunks || o->decode ? EMIT_DECODE : 0U);
@@ -157,8 +159,9 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     }
     if (p->spec && o->python) python_check_name(p->spec, d);
     if (p->spec) p->graph = build_graph(arena, p->spec, d);
-    bool good = p->graph != NULL &&
-                (!(p->spec->emit & EMIT_DECODE) || can_decode(p->spec, p->graph, p->asked & EMIT_DECODE, d));
+    if (p->graph) p->arrays = kernel_arrays(p->spec, p->graph);
+    bool good = p->graph != NULL && diagnostics_errors(d) == 0 &&
+                (!(p->spec->emit & EMIT_DECODE) || can_decode(p, p->asked & EMIT_DECODE, d));
     const struct target *target[MAX_VERSIONS];
     int targets = 0;
     for (int t = 0; p->spec && t < o->targets; t++)
@@ -188,15 +191,25 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
     return p;
 }
 
+bool unit_allows(const struct unit *p, const struct options *o, int64_t length)
+{
+    const int64_t most = p->spec->max_length;
+    if (!most || length <= most) return true;
+    complain(o, "%s: max_length is %lld, so a length of %lld is too large; give other lengths", p->spec->name,
+             (long long)most, (long long)length);
+    return false;
+}
+
 void unit_warn(const struct unit *p, const struct options *o)
 {
     if (o->console.quiet) return;
     struct diagnostics *d = diagnostics_new(p->arena, p->file, p->text, p->text_length);
+    spec_warn(p->spec, false, d);
     overflow_warn(p->spec, p->graph, (const struct compilation *const *)p->compilation, p->compilations, d);
     diagnostics_flush(d, stderr, o->console.color);
 }
 
-/* The one target whose code is loaded here; NULL: all. */
+/* The only target whose code is loaded here; NULL: all. */
 static const struct target *target_to_load(const struct unit *p, const struct options *o)
 {
     return o->named_targets ? NULL : unit_target_here(p);

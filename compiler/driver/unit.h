@@ -1,4 +1,4 @@
-/* What the files of driver/ share. */
+/* Declarations that the files of driver/ share. */
 #ifndef ATTNC_DRIVER_UNIT_H
 #define ATTNC_DRIVER_UNIT_H
 
@@ -6,16 +6,16 @@
 #include "../support/support.h"
 #include "../target/target.h"
 
-/* Compiles what the spec asks for, for every target (versions.c). False after an error: in d, or about a knob in
-   `schedule`. */
+/* Compiles the requested programs for every target. Returns false after an error. Errors about knobs go into
+   `schedule`, other errors into `d`. (versions.c) */
 bool versions_make(struct unit *p, const struct target *const *target, int targets, const struct options *o,
                    struct diagnostics *d, struct diagnostics *schedule);
-/* --tuned: gives the unit the schedule of the tuned spec beside its own, for whose errors there are diagnostics then.
-   False after a message, or with errors in these; *status, where the spec is not to blame. (tuned.c) */
+/* --tuned: sets the unit's schedule to that of the tuned spec; *d collects errors of the tuned spec. Returns false
+   after a message or with errors in *d; *status is set if the spec is not at fault. (tuned.c) */
 bool tuned_schedule(struct unit *p, const char *spec, const struct options *o, struct diagnostics **d,
                     enum status *status);
 
-/* Reports knobs of the spec that are unknown, do nothing for it, or have a value that they cannot have. */
+/* Reports knobs of the spec that are unknown, have no effect on it, or have an invalid value. */
 void knobs_check(const struct unit *p, struct diagnostics *d);
 
 #endif

@@ -1,5 +1,5 @@
-/* What a unit has code for: for every target and every entry of the schedule the forms that some length takes, each
-   once, and which of them runs from how many keys on. */
+/* The compilations of a unit: for every target and entry of the schedule the forms that some length uses, each once,
+   with the number of keys from which each is used. */
 #include "driver.h"
 #include "unit.h"
 #include "../analysis/analysis.h"
@@ -22,7 +22,15 @@ struct maker {
     bool good;
 };
 
-/* --dump-after: the IR after a pass of the preferred target, to standard error. */
+/* The addition of --dump-after for a program of a state. */
+static const char *program_said(const struct program *p)
+{
+    if (program_folds_states(p)) return ", fold";
+    if (program_prepares_keys(p)) return ", prepare";
+    return program_keeps_state(p) || program_takes_prepared(p) ? ", extend" : "";
+}
+
+/* --dump-after: prints the IR after a pass for the first target to standard error. */
 static bool dump(const struct compilation *c, const struct pass *pass, void *user)
 {
     const struct options *o = user;
@@ -33,14 +41,10 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
         else
             loops_print(c->loops, &t);
         fprintf(stderr, "# after %s, for %s, %s%s%s\n%s", pass->name, c->target->name,
-                c->linear ? "linear"
-                : c->few  ? "quadratic, few queries"
-                          : "quadratic",
-                c->program == PROGRAM_EXTEND    ? ", extend"
-                : c->program == PROGRAM_FOLD    ? ", fold"
-                : c->program == PROGRAM_MEET    ? ", extend"
-                : c->program == PROGRAM_PREPARE ? ", prepare"
-                                                : "",
+                c->program.linear ? "linear"
+                : c->program.few  ? "quadratic, few queries"
+                                  : "quadratic",
+                program_said(&c->program),
                 c->schedule && c->schedule->from
                     ? arena_printf(c->graph->module->arena, ", from %lld keys on", (long long)c->schedule->from)
                     : "",
@@ -50,10 +54,10 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
     return true;
 }
 
-/* The program of a spec that has gradients leaves what they need of its rows. */
+/* If a spec has gradients, forward saves the values that they need of each row. */
 static enum program_kind forward_program(const struct spec *spec)
 {
-    return spec->emit & EMIT_BACKWARD ? PROGRAM_SAVING : PROGRAM_FORWARD;
+    return spec->emit & EMIT_BACKWARD ? PROGRAM_FORWARD_SAVING : PROGRAM_FORWARD;
 }
 
 struct compilation *unit_recompile(const struct unit *p, const struct compilation *like)
@@ -64,53 +68,43 @@ struct compilation *unit_recompile(const struct unit *p, const struct compilatio
                               .target = like->target,
                               .diagnostics = like->diagnostics,
                               .source = p->graph,
-                              .linear = like->linear,
-                              .few = like->few,
-                              .short_tile = like->short_tile,
-                              .program = like->program,
-                              .group = like->group};
-    c->graph = (c->program == PROGRAM_MEET ? build_graph_of_prepared
-                : c->program == PROGRAM_PREPARE
-                    ? build_graph_that_prepares
-                    : build_graph)(p->arena, p->spec, c->diagnostics); /* in a module of its own */
+                              .program = like->program};
+    c->graph = (program_takes_prepared(&c->program)  ? build_graph_of_prepared
+                : program_prepares_keys(&c->program) ? build_graph_that_prepares
+                                                     : build_graph)(p->arena, p->spec, c->diagnostics);
     return c;
 }
 
 static struct compilation *compile_program(struct maker *x, const struct schedule *schedule,
-                                           const struct target *target, bool linear, enum program_kind program,
-                                           int group, bool shown)
+                                           const struct target *target, struct program program, bool shown)
 {
-    const struct compilation like = {.schedule = schedule,
-                                     .target = target,
-                                     .diagnostics = x->d,
-                                     .linear = linear,
-                                     .program = program,
-                                     .group = group};
+    const struct compilation like = {.schedule = schedule, .target = target, .diagnostics = x->d, .program = program};
     struct compilation *c = unit_recompile(x->p, &like);
     x->good = c->graph && passes_run(c, shown && x->o->dump_after ? dump : NULL, (void *)x->o);
     return c;
 }
 
-/* The same for calls of few tokens, whose lanes they fill better; of what it makes only how queries meet a state runs.
- */
+/* Compiles extend again with a short tile, whose lanes a call with few tokens fills better. Only the part that applies
+   queries to the state is used. */
 static void add_short_tile(struct maker *x, struct compilation *extend)
 {
     struct compilation like = *extend;
-    if (!extend->slot_is_kept || extend->tile_q <= FEW_TOKENS) return;
-    like.short_tile = true;
+    if (!extend->state.slot_is_kept || extend->tiling.tile_q <= FEW_TOKENS) return;
+    like.program.short_tile = true;
     struct compilation *const c = unit_recompile(x->p, &like);
     x->good = c->graph && passes_run(c, NULL, NULL);
-    extend->for_few = c;
+    extend->state.few_tokens = c;
 }
 
 static struct compilation *compile(struct maker *x, const struct schedule *schedule, const struct target *target,
                                    bool linear, bool shown)
 {
-    return compile_program(x, schedule, target, linear, forward_program(x->p->spec), 0, shown);
+    const struct program program = {.kind = forward_program(x->p->spec), .linear = linear};
+    return compile_program(x, schedule, target, program, shown);
 }
 
-/* One more of them; NULL: there are too many, or it cannot be made. */
-static const struct compilation *add_part(struct maker *x, const struct compilation *first, enum program_kind program,
+/* Adds a part; NULL: there are too many, or it cannot be compiled. */
+static const struct compilation *add_part(struct maker *x, const struct compilation *first, enum program_kind kind,
                                           int group, const struct compilation **part, int *parts)
 {
     if (!x->good) return NULL;
@@ -119,31 +113,36 @@ static const struct compilation *add_part(struct maker *x, const struct compilat
         x->good = false;
         return NULL;
     }
-    return part[(*parts)++] = compile_program(x, first->schedule, first->target, first->linear, program, group, false);
+    const struct program program = {.kind = kind, .linear = first->program.linear, .group = group};
+    return part[(*parts)++] = compile_program(x, first->schedule, first->target, program, false);
 }
 
-/* The parts of the gradients for a target: what is saved, the sums of rows, then each group that shares its loops, and
-   what is made of the sums of units. */
+/* Compiles the parts of the gradients for a target, in the order in which they run: the saved values, the sums of rows,
+   each group of gradients with shared loops, and the totals of sums that those leave in pieces. */
 static void compile_backward(struct maker *x, const struct schedule *schedule, const struct target *target, bool linear,
                              const struct compilation **part)
 {
     struct unit *p = x->p;
-    struct compilation *first = compile_program(x, schedule, target, linear, PROGRAM_GRADIENTS, 1, false);
+    struct program program = {.kind = PROGRAM_GRADIENTS, .linear = linear, .group = 1};
+    struct compilation *first = compile_program(x, schedule, target, program, false);
     if (!x->good) return;
     for (int u = 0; u < p->default_count && !(schedule && schedule->knobs); u++)
         if (p->defaults[u].target == target) p->defaults[u].gradients[linear] = first;
-    const int saved = first->saving->outputs - 1, row_sums = first->row_sums->outputs;
+    const int saved = first->gradients.saving->outputs - 1, row_sums = first->gradients.row_sums->outputs;
     if (saved > p->saved) p->saved = saved;
     if (row_sums > p->row_sums) p->row_sums = row_sums;
-    if (saved) part[0] = compile_program(x, schedule, target, linear, PROGRAM_SAVED, 0, false);
-    if (row_sums && x->good) part[1] = compile_program(x, schedule, target, linear, PROGRAM_ROW_SUMS, 0, false);
+    program = (struct program){.kind = PROGRAM_SAVED_ROWS, .linear = linear};
+    if (saved) part[0] = compile_program(x, schedule, target, program, false);
+    program.kind = PROGRAM_ROW_SUMS;
+    if (row_sums && x->good) part[1] = compile_program(x, schedule, target, program, false);
     part[2] = first;
     int parts = 3;
-    for (int group = 2; group <= first->groups; group++) add_part(x, first, PROGRAM_GRADIENTS, group, part, &parts);
-    if (first->from_sums) add_part(x, first, PROGRAM_FROM_SUMS, 1, part, &parts);
-    for (int group = 1, groups = 1; first->totals && group <= groups && x->good; group++) {
+    for (int group = 2; group <= first->gradients.groups; group++)
+        add_part(x, first, PROGRAM_GRADIENTS, group, part, &parts);
+    if (first->gradients.from_sums) add_part(x, first, PROGRAM_FROM_SUMS, 1, part, &parts);
+    for (int group = 1, groups = 1; first->gradients.totals && group <= groups && x->good; group++) {
         const struct compilation *c = add_part(x, first, PROGRAM_TOTALS, group, part, &parts);
-        if (c) groups = c->groups;
+        if (c) groups = c->gradients.groups;
     }
 }
 
@@ -156,7 +155,7 @@ static const struct schedule *entry_for(const struct spec *spec, int64_t keys)
     return entry;
 }
 
-/* Whether the two set the same; NULL: nothing. */
+/* True if both set the same knobs; NULL sets none. */
 static bool same_knobs(const struct schedule *a, const struct schedule *b)
 {
     const int knobs = a ? a->knobs : 0;
@@ -168,27 +167,29 @@ static bool same_knobs(const struct schedule *a, const struct schedule *b)
     return found == knobs;
 }
 
-/* Gradients of a form, as some entries of the schedule have them. */
+/* The gradients of a form, compiled for some entries of the schedule. */
 struct made_parts {
     bool linear;
     const struct schedule *schedule;
     const struct compilation *part[MAX_PARTS];
 };
 
-/* The gradients for a target: for every length of the form that forward has there, for it leaves what they need. */
+/* Makes the gradients for a target: for every length those of the form that forward uses, because it saves their
+   inputs. */
 static void make_backward(struct maker *x, const struct target *target)
 {
     struct unit *p = x->p;
     struct made_parts *const made = arena_alloc(p->arena, 2 * MAX_SCHEDULES * sizeof *made), *last = NULL;
     int count = 0;
     for (int64_t from = 0, next; from < INT64_MAX && x->good; from = next) {
-        const bool linear = unit_choice(p, target, from)->linear;
+        const bool linear = unit_choice(p, target, from)->program.linear;
         const struct schedule *entry = entry_for(p->spec, from);
         const struct schedule *schedule = entry ? entry->backward : NULL;
         struct made_parts *parts = made;
         while (parts < made + count && !(parts->linear == linear && same_knobs(parts->schedule, schedule))) parts++;
         if (parts == made + count) {
-            struct schedule *none = arena_alloc(p->arena, sizeof *none); /* functions are named by where it begins */
+            struct schedule *none = arena_alloc(p->arena, sizeof *none); /* names of functions contain where the entry
+                                                                            begins */
             none->from = entry ? entry->from : 0;
             *parts = (struct made_parts){.linear = linear, .schedule = schedule ? schedule : none};
             compile_backward(x, parts->schedule, target, linear, parts->part);
@@ -207,20 +208,21 @@ static void make_backward(struct maker *x, const struct target *target)
     }
 }
 
-/* A part of the gradients of each form of a target without a schedule, which knobs are asked about before any is set.
- */
+/* Compiles the first part of the gradients of each form without a schedule. Knobs are described for it. */
 static void make_default_gradients(struct maker *x, struct defaults *u)
 {
     const struct spec *spec = x->p->spec;
     bool set = false;
     for (int e = 0; e < spec->schedules; e++) set |= spec->schedule[e].backward != NULL;
     if (!set || !(spec->emit & EMIT_BACKWARD)) return;
-    for (int linear = 0; linear < 2 && x->good; linear++)
+    for (int linear = 0; linear < 2 && x->good; linear++) {
+        const struct program program = {.kind = PROGRAM_GRADIENTS, .linear = linear, .group = 1};
         if (linear ? u->linear : u->quadratic)
-            u->gradients[linear] = compile_program(x, NULL, u->target, linear, PROGRAM_GRADIENTS, 1, false);
+            u->gradients[linear] = compile_program(x, NULL, u->target, program, false);
+    }
 }
 
-/* Numbers the parts that have something to do, and drops the others. */
+/* Numbers the parts that exist, and removes the others. */
 static void number_parts(struct unit *p)
 {
     int number[MAX_PARTS], kept = 0;
@@ -239,7 +241,7 @@ static void number_parts(struct unit *p)
     p->backwards = kept;
 }
 
-/* Whether the gradients of the linear form can be compiled; nothing is reported. */
+/* True if the gradients of the linear form can be compiled; nothing is reported. */
 static bool linear_has_gradients(const struct maker *x, const struct target *target)
 {
     struct maker trial = *x;
@@ -251,7 +253,7 @@ static bool linear_has_gradients(const struct maker *x, const struct target *tar
     return trial.good;
 }
 
-/* The forms of a target without a schedule. Whether the linear one can pay off is decided on the first target. */
+/* Compiles the forms of a target without a schedule. The first target decides if the linear form may be faster. */
 static void make_defaults(struct maker *x, const struct target *target, bool shown)
 {
     struct unit *p = x->p;
@@ -263,29 +265,31 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
     if (!x->good || algorithm == ALGORITHM_QUADRATIC) return;
     struct compilation *c = compile(x, NULL, target, true, shown);
     if (!x->good) return;
-    if (first && c->features && algorithm == ALGORITHM_AUTO) p->why_quadratic = linear_never_pays(u->quadratic, c);
-    if (c->features && !p->why_quadratic && algorithm == ALGORITHM_AUTO && (p->spec->emit & EMIT_BACKWARD) &&
+    if (first && c->separated.features && algorithm == ALGORITHM_AUTO)
+        p->why_quadratic = linear_never_pays(u->quadratic, c);
+    if (c->separated.features && !p->why_quadratic && algorithm == ALGORITHM_AUTO && (p->spec->emit & EMIT_BACKWARD) &&
         !linear_has_gradients(x, target))
         p->why_quadratic = "its gradients are not compiled in the linear form yet";
-    if ((c->features && !p->why_quadratic) || algorithm == ALGORITHM_LINEAR)
+    if ((c->separated.features && !p->why_quadratic) || algorithm == ALGORITHM_LINEAR)
         u->linear = c;
-    else if (!c->features)
+    else if (!c->separated.features)
         p->why_quadratic = c->reason;
 }
 
-/* The form for few queries, beside all versions of a target; NULL: there is none, or it pays for no length. */
-static struct compilation *make_few(const struct maker *x, const struct target *target, enum program_kind program,
+/* The form for few queries, used in addition to the versions of a target; NULL: there is none, or it is faster at no
+   length. */
+static struct compilation *make_few(const struct maker *x, const struct target *target, enum program_kind kind,
                                     bool shown)
 {
     struct maker trial = *x;
     trial.d = diagnostics_new(x->p->arena, "", NULL, 0);
-    const struct compilation like = {.target = target, .diagnostics = trial.d, .few = true, .program = program};
+    const struct compilation like = {.target = target, .diagnostics = trial.d, .program = {.kind = kind, .few = true}};
     struct compilation *c = unit_recompile(x->p, &like);
     const bool good = c->graph && passes_run(c, shown && x->o->dump_after ? dump : NULL, (void *)x->o);
     return good && !c->reason ? c : NULL;
 }
 
-/* Adds it to the versions from number `first` on, which are those of the target. */
+/* Adds the form for few queries to the versions of the target, which start at number `first`. */
 static void add_few(struct maker *x, const struct target *target, const struct defaults *by_default, int first,
                     bool shown)
 {
@@ -293,7 +297,7 @@ static void add_few(struct maker *x, const struct target *target, const struct d
     struct compilation *c = p->spec->algorithm == ALGORITHM_LINEAR ? NULL : make_few(x, target, PROGRAM_FORWARD, shown);
     bool any = false;
     for (int v = first; v < p->versions && c; v++) {
-        const struct compilation *linear = p->version[v].c->linear ? by_default->linear : NULL;
+        const struct compilation *linear = p->version[v].c->program.linear ? by_default->linear : NULL;
         p->version[v].few_rows = linear ? rows_before_linear(by_default->quadratic, linear) : MAX_FEW_ROWS;
         if (p->version[v].few_rows > MAX_FEW_ROWS) p->version[v].few_rows = MAX_FEW_ROWS;
         if (p->version[v].few_rows > 0) p->version[v].few = c;
@@ -302,11 +306,12 @@ static void add_few(struct maker *x, const struct target *target, const struct d
     if (any) p->compilation[p->compilations++] = c;
 }
 
-/* Whether the two are the same code. */
+/* True if both compilations are the same code. */
 static bool same_code(const struct compilation *a, const struct compilation *b)
 {
-    if (a->linear != b->linear || a->tile_q != b->tile_q || a->rows != b->rows || a->vectors != b->vectors ||
-        a->unroll != b->unroll)
+    if (a->program.linear != b->program.linear || a->tiling.tile_q != b->tiling.tile_q ||
+        a->registers.rows != b->registers.rows || a->registers.vectors != b->registers.vectors ||
+        a->registers.unroll != b->registers.unroll)
         return false;
     struct text s = {0}, t = {0};
     loops_print(a->loops, &s);
@@ -317,7 +322,7 @@ static bool same_code(const struct compilation *a, const struct compilation *b)
     return same;
 }
 
-/* From `from` keys on runs c, or what the target has already that is the same. */
+/* Uses c from `from` keys on, or an equal compilation that the target already has. */
 static void add(struct unit *p, struct compilation *c, int64_t from, int first, int first_version)
 {
     int k = first;
@@ -330,11 +335,19 @@ static void add(struct unit *p, struct compilation *c, int64_t from, int first, 
         .target = c->target, .c = p->compilation[k], .from = from, .cooperative = cooperative};
 }
 
-/* The code for a target goes if none of it uses the last of its features: the target after it has the others. */
+/* The features of its target that the products of a compilation use, as bits. */
+static unsigned features_used(const struct compilation *c)
+{
+    return (loops_paired(c->loops) ? 1U << TARGET_BF16_PRODUCTS : 0U) |
+           (loops_on_matrix_units(c->loops) ? 1U << TARGET_MATRIX_UNITS : 0U);
+}
+
+/* Drops the code for a target if none of it uses the last of the target's features: the next target has the other
+   features. */
 static void drop_idle(struct unit *p, int first, int first_version)
 {
     unsigned used = 0;
-    for (int k = first; k < p->compilations; k++) used |= p->compilation[k]->features_used;
+    for (int k = first; k < p->compilations; k++) used |= features_used(p->compilation[k]);
     const unsigned features = first < p->compilations ? p->compilation[first]->target->features : 0;
     if ((features & ~used) <= features / 2) return;
     for (int u = 0; u < p->default_count; u++)
@@ -347,7 +360,7 @@ static void drop_idle(struct unit *p, int first, int first_version)
     p->versions = first_version;
 }
 
-/* The last version of a target, which the longest sequences take. */
+/* The last version of a target, for the longest sequences. */
 static const struct compilation *longest(const struct unit *p, const struct target *target)
 {
     const struct compilation *c = NULL;
@@ -356,30 +369,31 @@ static const struct compilation *longest(const struct unit *p, const struct targ
     return c;
 }
 
-/* How a state takes in another one; and whether that may begin at another position than it then has. */
+/* Decides if two states can be added, and if the second may have been started at another position. */
 static void make_fold(struct maker *x)
 {
     struct unit *const p = x->p;
     p->folds = p->extends && p->read_back == 0;
     p->moves = true;
-    for (int v = 0; v < p->graph->values; v++) p->folds &= !p->graph->value[v].integers; /* which cut sums off */
+    for (int v = 0; v < p->graph->values; v++) p->folds &= !p->graph->value[v].integers; /* ids cut sums off */
     for (int k = 0; k < p->extends; k++) {
         const struct compilation *const c = p->extend[k].c;
-        p->folds &= c->slot_is_kept;
-        p->moves &= moves_on(p->graph, c->chunk);
+        p->folds &= c->state.slot_is_kept;
+        p->moves &= moves_on(p->graph, c->state.chunk);
     }
     p->any_order = p->folds && takes_any_order(p->graph);
     for (int k = 0; k < p->extends && p->folds && x->good; k++) {
         const struct compilation *const c = p->extend[k].c;
-        p->extend[k].fold = compile_program(x, c->schedule, c->target, true, PROGRAM_FOLD, 0, k == 0);
+        p->extend[k].fold = compile_program(x, c->schedule, c->target,
+                                            (struct program){.kind = PROGRAM_FOLD_STATES, .linear = true}, k == 0);
     }
 }
 
-/* Which keys all versions read on; false: some reads all. */
+/* The numbers of first and last keys that all versions still read; false: some version reads all keys. */
 static bool kept_by_all(const struct version *version, int versions, int64_t *first, int64_t *back)
 {
     *first = *back = 0;
-    int64_t early = 0; /* the last position where a tile may read others */
+    int64_t early = 0; /* the last position at which a tile may read other keys */
     for (int v = 0; v < 2 * versions; v++) {
         const struct compilation *const c = v % 2 ? version[v / 2].few : version[v / 2].c;
         int64_t begin, before;
@@ -393,42 +407,43 @@ static bool kept_by_all(const struct version *version, int versions, int64_t *fi
     return true;
 }
 
-/* Where a state has keys one by one, those are stored as they are after what the spec does to each: then every version
-   has one that meets such keys. A prepared key that is rounded to 16 bits is another one, so there they stay as they
-   came. */
+/* If a state stores keys one by one, they are stored after `prepare`, and every version has one that attends to
+   prepared keys. Keys of 16 bits are stored as given, because rounding prepared keys would change the result. */
 static void make_prepared(struct maker *x)
 {
     struct unit *const p = x->p;
-    const struct compilation *of = NULL, *few_of = NULL; /* of which versions these are */
+    const struct compilation *of = NULL, *few_of = NULL; /* the versions that c and few belong to */
     struct compilation *c = NULL, *few = NULL;
     if (p->extends || !prepares_keys(p->spec) || dtype_of_sums(p->spec->dtype) != p->spec->dtype) return;
     for (int v = 0; v < p->versions && x->good; v++) {
         const struct version *const like = &p->version[v];
         if (v == 0 || like->target != like[-1].target) {
-            struct compilation *const made = compile_program(x, NULL, like->target, false, PROGRAM_PREPARE, 0, v == 0);
+            struct compilation *const made = compile_program(x, NULL, like->target,
+                                                             (struct program){.kind = PROGRAM_PREPARE_KEYS}, v == 0);
             if (!x->good) return;
             p->prepare[p->prepares++] = (struct version){.target = like->target, .c = made, .cooperative = 1};
             p->of_prepared[p->of_prepareds++] = made;
         }
         if (like->c != of) {
-            c = compile_program(x, like->c->schedule, like->target, like->c->linear, PROGRAM_MEET, 0, v == 0);
+            const struct program program = {.kind = PROGRAM_QUERY_PREPARED, .linear = like->c->program.linear};
+            c = compile_program(x, like->c->schedule, like->target, program, v == 0);
             if (!x->good) return;
             p->of_prepared[p->of_prepareds++] = c;
         }
         if (like->few && like->few != few_of) {
-            few = make_few(x, like->target, PROGRAM_MEET, v == 0);
+            few = make_few(x, like->target, PROGRAM_QUERY_PREPARED, v == 0);
             if (few) p->of_prepared[p->of_prepareds++] = few;
             few_of = like->few;
         }
         of = like->c;
-        p->meet[p->meets] = *like;
-        p->meet[p->meets].c = c;
-        p->meet[p->meets++].few = like->few ? few : NULL;
+        p->attend[p->attends] = *like;
+        p->attend[p->attends].c = c;
+        p->attend[p->attends++].few = like->few ? few : NULL;
     }
 }
 
-/* What the state of a spec that is asked for one has, for every target: what is carried from chunk to chunk, where its
-   long sequences take a linear form that carries it, or else keys and values alone. */
+/* Decides what a state stores, if one is requested: the sums that the linear form of long sequences carries, on every
+   target; otherwise keys and values. */
 static void make_extend(struct maker *x)
 {
     struct unit *const p = x->p;
@@ -437,12 +452,13 @@ static void make_extend(struct maker *x)
     for (int v = 0; v < p->versions && x->good; v++) {
         if (v > 0 && p->version[v].target == p->version[v - 1].target) continue;
         const struct compilation *const like = longest(p, p->version[v].target);
-        struct compilation *const c = like->linear ? compile_program(x, like->schedule, like->target, true,
-                                                                     PROGRAM_EXTEND, 0, v == 0)
-                                                   : NULL;
+        const struct program program = {.kind = PROGRAM_EXTEND, .linear = true};
+        struct compilation *const c = like->program.linear
+                                          ? compile_program(x, like->schedule, like->target, program, v == 0)
+                                          : NULL;
         if (c && x->good) add_short_tile(x, c);
         if (!x->good) return;
-        const int64_t back = c && c->chunk ? keys_read_back(c) : -1;
+        const int64_t back = c && c->state.chunk ? keys_read_back(c) : -1;
         if (back < 0) {
             p->extends = 0;
             break;
@@ -453,16 +469,16 @@ static void make_extend(struct maker *x)
     }
     make_prepared(x);
     if (!x->good) return;
-    const struct version *const version = p->meets ? p->meet : p->version;
-    const int versions = p->meets ? p->meets : p->versions;
+    const struct version *const version = p->attends ? p->attend : p->version;
+    const int versions = p->attends ? p->attends : p->versions;
     if (!p->extends && !kept_by_all(version, versions, &first, &read_back)) read_back = -1;
     p->read_back = read_back;
     p->read_first = read_back < 0 ? 0 : first;
-    for (int k = 0; k < (p->meets ? p->of_prepareds : p->compilations); k++) {
-        struct compilation *const c = p->meets ? p->of_prepared[k] : p->compilation[k];
-        if (c->program != PROGRAM_FORWARD && c->program != PROGRAM_SAVING && c->program != PROGRAM_MEET) continue;
-        c->read_first = p->read_first;
-        c->read_back = read_back;
+    for (int k = 0; k < (p->attends ? p->of_prepareds : p->compilations); k++) {
+        struct compilation *const c = p->attends ? p->of_prepared[k] : p->compilation[k];
+        if (!program_is_forward(&c->program) && !program_takes_prepared(&c->program)) continue;
+        c->state.read_first = p->read_first;
+        c->state.read_back = read_back;
     }
     make_fold(x);
     graph_print(p->graph, &t);
@@ -470,7 +486,7 @@ static void make_extend(struct maker *x)
     text_free(&t);
     text_add(&t, "%s%d %lld\n", meaning, (int)p->spec->dtype, (long long)read_back);
     if (p->read_first) text_add(&t, "first %lld\n", (long long)p->read_first);
-    if (p->meets) text_add(&t, "prepared\n");
+    if (p->attends) text_add(&t, "prepared\n");
     for (int a = 0; p->extends && a < p->extend[0].c->loops->arrays; a++) {
         const struct array *const array = &p->extend[0].c->loops->array[a];
         for (int k = 0; array->kept && k < array->rank; k++) text_add(&t, " %lld", (long long)array->extent[k]);
@@ -480,8 +496,8 @@ static void make_extend(struct maker *x)
     text_free(&t);
 }
 
-/* Keys from which on the linear form is taken in an entry of the schedule: the default, whatever else the entry sets,
-   unless it says so. */
+/* The number of keys from which an entry of the schedule uses the linear form: the default, unless the entry has
+   `crossover`. */
 static int64_t crossover_of(const struct defaults *u, const struct schedule *schedule)
 {
     for (int k = 0; schedule && k < schedule->knobs && u->linear && u->quadratic; k++)
@@ -492,10 +508,10 @@ static int64_t crossover_of(const struct defaults *u, const struct schedule *sch
     return u->crossover;
 }
 
-/* After an error. */
+/* Adds a note after an error. */
 static bool no_gradients(const struct maker *x)
 {
-    diagnostics_note(x->d, x->p->spec->emit_at, "this is of the gradients that 'emit' asks for");
+    diagnostics_note(x->d, x->p->spec->emit_at, "this concerns the gradients that 'emit' asks for");
     return false;
 }
 
@@ -508,7 +524,8 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
     for (int t = 0; t < targets && x->good; t++) make_defaults(x, target[t], t == 0 && !spec->schedules);
     if (!x->good) return false;
     const int errors = diagnostics_errors(schedule);
-    /* one crossover for all targets, of the first one's loops, but for those that use a feature */
+    /* Targets without features (such as matrix units) share one crossover, which the loops of the first one give. A
+       target with features has its own. */
     const struct defaults *plain = &p->defaults[0];
     for (int u = 0; plain->target->features && u < p->default_count; u++) plain = &p->defaults[u];
     for (int u = 0; u < p->default_count; u++) {
@@ -521,7 +538,7 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
     if (!x->good) return no_gradients(x);
     knobs_check(p, schedule);
     if (diagnostics_errors(schedule) > errors) return false;
-    struct defaults by_default[MAX_VERSIONS]; /* by target, also of those that are dropped */
+    struct defaults by_default[MAX_VERSIONS]; /* by target, including those that are dropped */
     memcpy(by_default, p->defaults, sizeof by_default);
     for (int t = 0; t < targets && x->good; t++) {
         const int first = p->compilations, first_version = p->versions;
@@ -529,6 +546,7 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
             const struct schedule *entry = spec->schedules ? &spec->schedule[e] : NULL;
             const int64_t from = entry ? entry->from : 0,
                           next = e + 1 < entries ? spec->schedule[e + 1].from : INT64_MAX;
+            /* the quadratic form runs from `from` up to the crossover, the linear form from there up to `next` */
             const int64_t crossover = crossover_of(&by_default[t], entry);
             struct compilation *quadratic = crossover > from ? by_default[t].quadratic : NULL,
                                *linear = crossover < next ? by_default[t].linear : NULL;
@@ -549,8 +567,8 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
     if (spec->emit & EMIT_DECODE) make_extend(x);
     if (!x->good) return false;
     bool linear = false;
-    for (int k = 0; k < p->compilations; k++) linear |= p->compilation[k]->linear;
-    if (!linear && p->defaults[0].linear) p->why_quadratic = "the schedule takes it for no length";
+    for (int k = 0; k < p->compilations; k++) linear |= p->compilation[k]->program.linear;
+    if (!linear && p->defaults[0].linear) p->why_quadratic = "the schedule uses it for no length";
     return true;
 }
 
@@ -593,14 +611,14 @@ const struct compilation *unit_few(const struct unit *p, const struct target *t,
 
 const struct compilation *unit_extend_choice(const struct unit *p, const struct target *t, int64_t keys)
 {
-    const struct version *const choice = version_for(p->meet, p->meets, t, keys);
+    const struct version *const choice = version_for(p->attend, p->attends, t, keys);
     return choice ? choice->c : unit_choice(p, t, keys);
 }
 
 const struct compilation *unit_extend_few(const struct unit *p, const struct target *t, int64_t keys, int64_t *rows)
 {
-    if (!p->meets) return unit_few(p, t, keys, rows);
-    const struct version *const choice = version_for(p->meet, p->meets, t, keys);
+    if (!p->attends) return unit_few(p, t, keys, rows);
+    const struct version *const choice = version_for(p->attend, p->attends, t, keys);
     *rows = choice ? choice->few_rows : 0;
     return choice ? choice->few : NULL;
 }
@@ -609,7 +627,7 @@ const struct compilation *unit_extend_quadratic(const struct unit *p, const stru
 {
     for (int k = 0; k < p->of_prepareds; k++) {
         const struct compilation *const c = p->of_prepared[k];
-        if (c->target == t && c->program == PROGRAM_MEET && !c->few && !c->linear) return c;
+        if (c->target == t && program_takes_prepared(&c->program) && !c->program.few && !c->program.linear) return c;
     }
     return unit_defaults(p)->quadratic;
 }

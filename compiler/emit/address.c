@@ -1,4 +1,4 @@
-/* Numbers, sizes, integer expressions and addresses of elements as C. */
+/* This file prints the addresses of array elements as C. */
 #include "emit.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
@@ -18,7 +18,8 @@ const char *emit_end(const struct emitter *x, int axis)
     return x->cut[axis] ? arena_printf(x->m->arena, "%s1", name) : emit_size(x->m, axis);
 }
 
-/* Whether the array, a tile, has only a part of its constant axis k, and counts from where that begins. */
+/* Returns whether the array is a tile that has only a part of its constant axis `k`. The indices of such a tile count
+   from the beginning of the part. */
 static bool emit_part(const struct emitter *x, const struct array *a, int k)
 {
     const struct axis *axis = &x->m->axis[a->axes[k]];
@@ -38,11 +39,18 @@ static bool has_rows(const struct emitter *x, const struct array *a)
     return false;
 }
 
+const struct kernel_array *emit_param_of_rows(const struct emitter *x, const struct array *a)
+{
+    const int k = x->arrays && a->kind == ARRAY_PARAM ? kernel_array_find(x->arrays, a->name) : -1;
+    return k >= 0 && x->arrays->array[k].rows ? &x->arrays->array[k] : NULL;
+}
+
 bool emit_has_dropped(const struct emitter *x, const struct array *a)
 {
     bool keys = false;
     for (int k = 0; k < a->rank; k++) keys |= x->m->axis[a->axes[k]].source == SIZE_N_K;
-    return x->c->read_first && keys && a->kind == ARRAY_INPUT && array_of_elements(x->l, a);
+    return x->c->state.read_first && keys &&
+           ((a->kind == ARRAY_INPUT && array_of_elements(x->l, a)) || emit_param_of_rows(x, a));
 }
 
 bool emit_has_members(const struct emitter *x, const struct array *a)
@@ -65,8 +73,7 @@ bool emit_sums_of_queries(const struct emitter *x, const struct array *a)
     return a->sums && queries;
 }
 
-/* Elements between an index along an axis of a reference and the next, as C, "0" when it does not run along it; and the
-   same between neighbours in the axis' current range. */
+/* The number of elements from one index along an axis to the next, as C; "0" if the reference does not use the axis. */
 static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
 {
     const struct array *a = &x->l->array[r->of];
@@ -77,7 +84,7 @@ static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
         enum size_source source = x->m->axis[a->axes[k]].source;
         if (emit_sums_of_queries(x, a) && source == SIZE_N_Q)
             return arena_printf(arena, "%lld", (long long)emit_row_of_sums(x->m, a));
-        if (array_of_elements(x->l, a) || array_of_rows(x->l, a)) {
+        if (array_of_elements(x->l, a) || array_of_rows(x->l, a) || emit_param_of_rows(x, a)) {
             const bool members = emit_has_members(x, a);
             if (source == SIZE_BATCH) return arena_printf(arena, "%s_batch", a->name);
             if (source == SIZE_KV_HEADS) return arena_printf(arena, members ? "members * %s_head" : "%s_head", a->name);
@@ -86,7 +93,8 @@ static const char *emit_stride(struct emitter *x, const struct ref *r, int axis)
         }
         int64_t constant = 1;
         const char *text = NULL;
-        if (a->kind == ARRAY_TILE && axis_is_chunks(&x->m->axis[a->axes[k]])) /* from slot to slot */
+        if (a->kind == ARRAY_TILE &&
+            axis_is_chunks(&x->m->axis[a->axes[k]])) /* the stride from one slot to the next slot */
             return arena_printf(arena, "%lld", (long long)(x->l->slot / (dtype_bytes(a->dtype))));
         for (int s = k + 1; s < a->rank; s++) {
             if (a->kind == ARRAY_TILE)
@@ -110,7 +118,7 @@ const char *emit_step(struct emitter *x, const struct ref *r, int axis)
     return arena_printf(x->m->arena, "%lld * %s", (long long)x->stride[axis], stride);
 }
 
-/* "array + offset" as an element of the array. */
+/* Makes array[offset] of the address array + offset. */
 const char *emit_element(struct emitter *x, const struct ref *r)
 {
     char *made = arena_copy(x->m->arena, emit_address(x, r));
@@ -120,7 +128,7 @@ const char *emit_element(struct emitter *x, const struct ref *r)
     return arena_printf(x->m->arena, "%s[%s]", made, plus + 3);
 }
 
-/* Pointers to INPUT, PARAM and OUTPUT arrays already stand at the element of the axes with one variable (b, g, m). */
+/* The pointers of INPUT, PARAM and OUTPUT arrays already include the axes that the task fixes (b, g, m). */
 const char *emit_address(struct emitter *x, const struct ref *r)
 {
     const struct array *a = &x->l->array[r->of];
@@ -129,7 +137,7 @@ const char *emit_address(struct emitter *x, const struct ref *r)
     for (int k = 0; k < r->rank; k++) {
         if (a->kind != ARRAY_TILE && x->task_axis[a->axes[k]]) continue;
         if (r->sub[k]->op == EXPR_INT && r->sub[k]->integer == 0) continue;
-        struct ref along = *r; /* the stride of the array's own axis k */
+        struct ref along = *r; /* the stride along the array's axis k */
         along.sub[k] = expr_leaf(x->m, EXPR_INDEX, a->axes[k]);
         const char *stride = emit_stride(x, &along, a->axes[k]);
         int axis = ref_axis(r, k);
@@ -171,6 +179,15 @@ const char *emit_held(const struct emitter *x, const struct array *a)
     return arena_printf(x->m->arena, "all_%s", emit_name(x->m->arena, a->name));
 }
 
+int64_t emit_most_lanes(const struct emitter *x, const struct ref *to)
+{
+    const struct array *a = &x->l->array[to->of];
+    const struct axis *axis = &x->m->axis[a->axes[a->rank - 1]];
+    const int64_t room = a->kind == ARRAY_TILE ? a->extent[a->rank - 1] : INT64_MAX,
+                  all = (axis->extent + x->lanes - 1) / x->lanes * x->lanes;
+    return axis->source == SIZE_CONSTANT && all < room ? all : room;
+}
+
 const char *emit_range(struct emitter *x, int axis)
 {
     const char *name = x->m->axis[axis].name;
@@ -192,7 +209,7 @@ const char *emit_corner(struct emitter *x, const struct stmt *s, const struct re
         if (x->cut[axis] && !emit_part(x, a, k)) counted = false;
         first.sub[k] = counted ? expr_int(x->m, 0) : expr_leaf(x->m, EXPR_LO, axis);
     }
-    /* a tile counts from the beginning of its range, which is where it stands */
+    /* the first element of a tile is the beginning of the range */
     if (a->kind == ARRAY_TILE) {
         const char *made = emit_array(x, r);
         for (int k = 0; k < r->rank; k++)

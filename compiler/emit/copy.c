@@ -1,9 +1,10 @@
-/* COPY statements: tiles of arrays, widened, transposed or in pairs. */
+/* This file prints COPY statements, which copy a part of an array to a tile. Copies can widen, transpose or pair
+ * elements. */
 #include "printer.h"
 
 #include <string.h>
 
-/* Whole vectors of 16-bit elements that lie in the tile as they come. */
+/* Copies whole vectors of 16-bit elements and widens them. */
 static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
@@ -31,7 +32,7 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
     return true;
 }
 
-/* Two axes that change places: what is side by side in the one array is apart in the other. */
+/* Prints a copy between arrays that have different last axes, which transposes the elements. */
 static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool pads)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
@@ -40,7 +41,7 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
     if (s->rank != 2 || (widens && narrows)) return false;
     int row = ref_axis(to, to->rank - 1), column = ref_axis(from, from->rank - 1);
     if (row >= 0 && x->m->axis[row].source == SIZE_ROWS && x->l->array[from->of].kind != ARRAY_TILE)
-        return false; /* rows of several heads are not all as far apart */
+        return false; /* rows of several heads have no common stride */
     bool both = (row == s->axes[0] && column == s->axes[1]) || (row == s->axes[1] && column == s->axes[0]);
     if (!both || strcmp(emit_step(x, from, column), "1") != 0 || strcmp(emit_step(x, to, row), "1") != 0) return false;
     const char *rows = emit_range(x, row), *to_row = emit_step(x, to, column), *name = x->m->axis[row].name;
@@ -58,7 +59,7 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
     return true;
 }
 
-/* Positions of a sequence that are side by side in both arrays. */
+/* Copies rows that are contiguous along a sequence in both arrays. */
 static bool emit_copy_rows(struct emitter *x, const struct stmt *s, bool pads)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
@@ -78,8 +79,8 @@ static bool emit_copy_rows(struct emitter *x, const struct stmt *s, bool pads)
     return true;
 }
 
-/* Into a tile of pairs: of f32, rounded; of an input whose last axis is the lanes; or of one whose pairs are neighbours
-   in memory already. An odd element at the end is joined by 0. */
+/* Copies into a tile of pairs: elements of f32, which are rounded; of an input whose last axis is the lanes; or of an
+   input whose pairs are adjacent in memory. An odd last element is paired with 0. */
 static void emit_copy_paired(struct emitter *x, const struct stmt *s)
 {
     struct arena *arena = x->m->arena;
@@ -121,8 +122,8 @@ static void emit_copy_paired(struct emitter *x, const struct stmt *s)
     }
 }
 
-/* Of rows of a tile of f32, rounded. Products take their elements in pairs: after an odd number of them there is a 0.
- */
+/* Copies rows of a tile of f32 and rounds them. Products read their elements in pairs, so a 0 follows an odd number of
+   elements. */
 static void emit_copy_rounded(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];

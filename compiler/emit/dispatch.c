@@ -1,6 +1,7 @@
-/* The choice among the versions of a kernel, made at run time by the machine and the number of keys. */
+/* This file prints the C functions that choose a version of a kernel at run time. The choice depends on the processor
+   and on the number of keys. */
 #include "emit.h"
-#include "pieces.h"
+#include "definitions.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
 #include "../target/target.h"
@@ -68,7 +69,7 @@ int emit_same_target(const struct compilation *const *c, int compilations)
     return count;
 }
 
-/* How many versions from the first on are for its target. */
+/* Returns how many versions at the beginning of the list have the same target. */
 static int same_versions(const struct version *v, int versions)
 {
     int count = 1;
@@ -84,31 +85,71 @@ bool emit_certain_target(const struct target *t)
 const char *emit_guard(const struct compilation *const *c, int k)
 {
     const char *guard = c[k]->target->guard;
-    /* emulated units need no instructions of the processor, and their header has no others */
+    /* emulated matrix units need no special instructions, and the emulating header has no other instructions */
     if (*guard && target_has(c[k]->target, TARGET_MATRIX_UNITS))
         return arena_printf(c[k]->graph->module->arena, "%s || defined(ATTN_EMULATE_TILES)", guard);
+    bool emulated = false;
+    unsigned excluded = 1U << ANY_ARCHITECTURE | 1U << c[k]->target->architecture;
     for (int n = 0; n < k; n++) {
         const struct target *better = c[n]->target;
-        if (target_has(better, TARGET_MATRIX_UNITS) && target_has(c[k]->target, TARGET_BF16_PRODUCTS) &&
-            !strstr(guard, "EMULATE"))
+        if (target_has(better, TARGET_MATRIX_UNITS) && target_has(c[k]->target, TARGET_BF16_PRODUCTS) && !emulated) {
             guard = arena_printf(c[k]->graph->module->arena, "%s%s!defined(ATTN_EMULATE_TILES)", guard,
                                  *guard ? " && " : "");
-        if (better == c[k]->target || *better->supported || strstr(guard, better->guard)) continue;
+            emulated = true;
+        }
+        if (better == c[k]->target || *better->supported || excluded >> better->architecture & 1) continue;
         guard = arena_printf(c[k]->graph->module->arena, "%s%s!%s", guard, *guard ? " && " : "", better->guard);
+        excluded |= 1U << better->architecture;
     }
     return guard;
 }
 
-/* What a version is to run. */
-static void returned(const struct compilation *c, const struct compilation *fold, int cooperative, bool phases,
-                     bool apart, struct text *out)
+/* This is the state of the printer of one function that chooses among versions. */
+struct version_choice {
+    const struct emitted_file *e;
+    bool phases, apart;
+    const char *wanted[MAX_COMPILATIONS]; /* each condition on a call becomes a function */
+    int count;
+};
+
+/* The condition that a call wants an output of this part of the gradients; NULL: the part always runs. */
+static const char *wanted_outputs(const struct compilation *c)
+{
+    struct arena *arena = c->graph->module->arena;
+    const char *condition = NULL;
+    if (!program_outputs_gradients(&c->program)) return NULL;
+    for (int o = 0; o < c->graph->outputs; o++)
+        condition = arena_printf(arena, "%s%scall->%s", condition ? condition : "", condition ? " || " : "",
+                                 emit_name(arena, c->graph->output[o].name));
+    return condition;
+}
+
+/* Returns the number of the function that tests a condition. */
+static int wanted_function(struct version_choice *x, const char *condition)
+{
+    int k = 0;
+    while (k < x->count && strcmp(x->wanted[k], condition) != 0) k++;
+    if (k == x->count) x->wanted[x->count++] = condition;
+    return k;
+}
+
+/* Prints the statement that returns a version. */
+static void returned(struct version_choice *x, const struct compilation *c, const struct compilation *fold,
+                     int cooperative, struct text *out)
 {
     const struct loops *l = c->loops;
+    const char *const wanted = wanted_outputs(c);
     text_add(out, "return (struct version){.%s = %s, .tile = %lld, .own = %lld", emit_in_phases(l) ? "head" : "rows",
              emit_function(c, emit_form(c)), (long long)emit_tasks_of(l),
-             (long long)(c->for_few && c->for_few->loops->workspace > l->workspace ? c->for_few->loops->workspace
-                                                                                   : l->workspace));
-    if (c->program == PROGRAM_SAVING) text_add(out, ", .saves = 1");
+             (long long)(c->state.few_tokens && c->state.few_tokens->loops->workspace > l->workspace
+                             ? c->state.few_tokens->loops->workspace
+                             : l->workspace));
+    if (c->program.linear && c->separated.features)
+        text_add(out, ", .of_token = %lld", (long long)(c->separated.features * (c->spec->value_dim + 1)));
+    else
+        text_add(out, ", .of_pair = %lld", (long long)(c->spec->head_dim + c->spec->value_dim));
+    if (program_saves_rows(&c->program)) text_add(out, ", .saves = 1");
+    if (wanted) text_add(out, ", .wanted = wanted_%d", wanted_function(x, wanted));
     if (emit_tasks_of_keys(l)) text_add(out, ", .of_keys = 1");
     if (emit_units_of(l))
         text_add(out, ", .units = %lld, .unit_heads = %d", (long long)emit_units_of(l),
@@ -116,43 +157,49 @@ static void returned(const struct compilation *c, const struct compilation *fold
                  : emit_tasks_over(l, SIZE_KV_HEADS) ? 1
                                                      : 0);
     if (emit_in_order(l)) text_add(out, ", .in_order = 1");
-    if (apart) text_add(out, ", .apart = %lld", (long long)emit_tasks_apart(l));
+    if (x->apart) text_add(out, ", .apart = %lld", (long long)emit_tasks_apart(l));
     if (emit_in_phases(l))
         text_add(out, ", .shared = %lld, .slot = %lld, .slots = %lld", (long long)l->shared, (long long)l->slot,
                  (long long)loops_slots(l));
-    if (phases && emit_in_phases(l)) text_add(out, ", .together = %d", cooperative);
-    if (c->few && emit_param_of_ids(c->source)) text_add(out, ", .any_order = 1");
-    if (l->kept) text_add(out, ", .chunk = %lld, .kept = %lld", (long long)c->chunk, (long long)l->kept);
+    if (x->phases && emit_in_phases(l)) text_add(out, ", .together = %d", cooperative);
+    if (c->program.few && emit_param_of_ids(x->e->p->arrays)) text_add(out, ", .any_order = 1");
+    if (l->kept) text_add(out, ", .chunk = %lld, .kept = %lld", (long long)c->state.chunk, (long long)l->kept);
     if (fold)
         text_add(out, ", .join = %s, .join_work = %lld", emit_function(fold, emit_form(fold)),
                  (long long)fold->loops->workspace);
     text_add(out, "};\n");
 }
 
-/* The versions of one target, the one for the longest sequences first, each after that for few queries. */
-static void returns(const struct version *v, int count, int deeper, bool phases, bool apart, struct text *out)
+/* Prints the return statements for the versions of one target. The version for the longest sequences comes first. Each
+   version comes after the code that runs instead for few queries. */
+static void returns(struct version_choice *x, const struct version *v, int count, int deeper, struct text *out)
 {
     for (int n = count - 1; n >= 0; n--) {
         if (v[n].few) {
             text_add(out, "%*s    if (", deeper, "");
             if (n > 0) text_add(out, "n_k >= %lld && ", (long long)v[n].from);
-            text_add(out, "rows <= %lld) ", (long long)v[n].few_rows);
-            returned(v[n].few, NULL, 1, phases, apart, out);
+            text_add(out, "rows <= %lld", (long long)v[n].few_rows);
+            if (!v[n].c->program.linear)
+                text_add(out, " && few_pay(n_q, n_k, %d)",
+                         v[n].target->vector_bytes / dtype_bytes(dtype_of_sums(v[n].c->spec->dtype)));
+            text_add(out, ") ");
+            returned(x, v[n].few, NULL, 1, out);
         }
         text_add(out, "%*s    ", deeper, "");
         if (n > 0) text_add(out, "if (n_k >= %lld) ", (long long)v[n].from);
         if (v[n].c)
-            returned(v[n].c, v[n].fold, v[n].cooperative, phases, apart, out);
+            returned(x, v[n].c, v[n].fold, v[n].cooperative, out);
         else
             text_add(out, "return (struct version){.idle = 1};\n");
     }
 }
 
-/* What a function that chooses among versions does; `otherwise`: before it finds none. */
-static void choose(const struct emitted_file *e, const struct version *v, int versions, const char *otherwise,
+/* Prints the body of a function that chooses among versions. If no version fits, the function runs `otherwise` and then
+   returns an empty version. */
+static void choose(struct version_choice *x, const struct version *v, int versions, const char *otherwise,
                    struct text *out)
 {
-    const bool phases = emit_any_in_phases(e->c, e->compilations), apart = emit_any_apart(e->c, e->compilations);
+    const struct emitted_file *const e = x->e;
     bool certain = false;
     for (int k = 0, compilation = 0, count; k < versions && !certain; k += count) {
         const struct target *m = v[k].target;
@@ -163,17 +210,23 @@ static void choose(const struct emitted_file *e, const struct version *v, int ve
         if (*m->supported)
             text_add(out, "    if (%s%s%s%s)%s\n", m->supported, *m->faster ? " && (ATTN_SLOWER_TOO || " : "",
                      m->faster, *m->faster ? ")" : "", several ? " {" : "");
-        returns(v + k, count, *m->supported ? 4 : 0, phases, apart, out);
+        returns(x, v + k, count, *m->supported ? 4 : 0, out);
         if (*m->supported && several) text_add(out, "    }\n");
         if (*guard) text_add(out, "#endif\n");
         certain = emit_certain_target(m);
         compilation += emit_same_target(e->c + compilation, e->compilations - compilation);
     }
     if (!certain)
-        text_add(out, "%s    return (struct version){.tile = 1%s};\n", otherwise, apart ? ", .apart = 1" : "");
+        text_add(out, "%s    return (struct version){.tile = 1%s};\n", otherwise, x->apart ? ", .apart = 1" : "");
 }
 
-/* Whether calls of few queries are run by others on some target, and on each of them. */
+static struct version_choice choice_in(const struct emitted_file *e)
+{
+    return (struct version_choice){
+        .e = e, .phases = emit_any_in_phases(e->c, e->compilations), .apart = emit_any_apart(e->c, e->compilations)};
+}
+
+/* Whether some target, and whether every target, has versions for few queries. */
 static bool any_few(const struct version *v, int versions, bool *of_all)
 {
     bool any = false;
@@ -188,7 +241,20 @@ static bool any_few(const struct version *v, int versions, bool *of_all)
     return any;
 }
 
-/* What a function of n_k, and of rows if it has these, does that chooses by them. */
+/* Whether few_pay is called for every target: for the few queries of a quadratic form. */
+static bool all_compare_queries(const struct version *v, int versions)
+{
+    bool all = true;
+    for (int k = 0, count; k < versions; k += count) {
+        bool of_target = false;
+        count = same_versions(v + k, versions - k);
+        for (int n = k; n < k + count; n++) of_target |= v[n].few && !v[n].c->program.linear;
+        all &= of_target;
+    }
+    return all;
+}
+
+/* Prints the body of a function that chooses by n_k and, if it has them, by rows and n_q. */
 static void choose_by_size(const struct emitted_file *e, const struct version *v, int versions, bool has_rows,
                            struct text *made)
 {
@@ -198,12 +264,15 @@ static void choose_by_size(const struct emitted_file *e, const struct version *v
         used &= count > 1;
     }
     any_few(v, versions, &of_all);
-    /* what is used for some targets alone, or for one that this compiler may not have */
-    const char *const keys = "    (void)n_k;\n", *const rows = has_rows ? "    (void)rows;\n" : "";
+    /* parameters that only some targets use, or a target that this compiler may not have */
+    const bool compared = all_compare_queries(v, versions);
+    const char *const keys = "    (void)n_k;\n", *const rows = has_rows ? "    (void)rows;\n" : "",
+                      *const queries = has_rows ? "    (void)n_q;\n" : "";
     struct text otherwise = {0};
-    text_add(made, "%s%s", used ? "" : keys, of_all ? "" : rows);
-    text_add(&otherwise, "%s%s", used ? keys : "", of_all ? rows : "");
-    choose(e, v, versions, otherwise.data ? otherwise.data : "", made);
+    text_add(made, "%s%s%s", used ? "" : keys, of_all ? "" : rows, compared ? "" : queries);
+    text_add(&otherwise, "%s%s%s", used ? keys : "", of_all ? rows : "", compared ? queries : "");
+    struct version_choice x = choice_in(e);
+    choose(&x, v, versions, otherwise.data ? otherwise.data : "", made);
     text_free(&otherwise);
 }
 
@@ -223,7 +292,7 @@ void emit_choice(const struct emitted_file *e, struct template_names *t)
     template_set_text(t, "CHOICE", &made);
 }
 
-/* Those of the targets that are emitted. */
+/* Copies the versions of the emitted targets to `to` and returns their number. */
 static int emitted_versions(const struct emitted_file *e, const struct version *v, int versions, struct version *to)
 {
     int count = 0;
@@ -240,26 +309,29 @@ void emit_choice_of_extend(const struct emitted_file *e, struct template_names *
 {
     struct version v[MAX_VERSIONS];
     struct text made = {0};
-    choose(e, v, emitted_versions(e, e->p->extend, e->p->extends, v), "", &made);
+    struct version_choice x = choice_in(e);
+    choose(&x, v, emitted_versions(e, e->p->extend, e->p->extends, v), "", &made);
     template_set_text(t, "EXTEND_CHOICE", &made);
 }
 
 void emit_choice_of_prepared(const struct emitted_file *e, struct template_names *t)
 {
     struct version v[MAX_COMPILATIONS];
-    struct text meets = {0}, prepares = {0};
+    struct text attends = {0}, prepares = {0};
     bool of_all;
-    choose_by_size(e, v, emitted_versions(e, e->p->meet, e->p->meets, v), any_few(e->version, e->versions, &of_all),
-                   &meets);
-    choose(e, v, emitted_versions(e, e->p->prepare, e->p->prepares, v), "", &prepares);
-    template_set_text(t, "MEET_CHOICE", &meets);
+    choose_by_size(e, v, emitted_versions(e, e->p->attend, e->p->attends, v), any_few(e->version, e->versions, &of_all),
+                   &attends);
+    struct version_choice x = choice_in(e);
+    choose(&x, v, emitted_versions(e, e->p->prepare, e->p->prepares, v), "", &prepares);
+    template_set_text(t, "ATTEND_CHOICE", &attends);
     template_set_text(t, "PREPARE_CHOICE", &prepares);
 }
 
 void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t)
 {
     struct version v[MAX_COMPILATIONS];
-    struct text made = {0};
+    struct text made = {0}, wanted = {0};
+    struct version_choice x = choice_in(e);
     bool idle = false, by_length = false;
     for (int part = 0; part < e->p->parts; part++) {
         int versions = 0;
@@ -275,8 +347,12 @@ void emit_choice_of_parts(const struct emitted_file *e, struct template_names *t
         }
         if (part + 1 < e->p->parts) text_add(&made, "    case %d:\n", part);
         if (part + 1 == e->p->parts) text_add(&made, "    default:\n");
-        choose(e, v, versions, "", &made);
+        choose(&x, v, versions, "", &made);
     }
+    for (int k = 0; k < x.count; k++)
+        text_add(&wanted, "INLINE int wanted_%d(const struct call *call) { return %s%s; }\n", k, x.wanted[k],
+                 strchr(x.wanted[k], ' ') ? "" : " != NULL");
+    template_set_text(t, "WANTED_FUNCTIONS", &wanted);
     template_set_number(t, "IDLE", idle);
     template_set_number(t, "PARTS_BY_LENGTH", by_length);
     template_set_text(t, "PART_CHOICES", &made);

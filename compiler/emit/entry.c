@@ -1,116 +1,101 @@
-/* The entry points of an emitted file, and what stands above its code: from emit/c/kernel.c and emit/c/entry.c, with
-   the names there as this kernel has them, and the arrays that entry.def says. */
+/* This file prints the beginning of an emitted file, and the entry points of the kernel. The text is from the templates
+   in emit/embedded/, whose names are filled in for this kernel and its arrays. */
 #include "emit.h"
-#include "pieces.h"
+#include "definitions.h"
 #include "printer.h"
+#include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 #include "../support/support.h"
 
 #include <string.h>
 
-extern const char kernel_preamble[], kernel_entry[], kernel_state[]; /* emit/c/kernel.c, entry.c, state.c */
+extern const char kernel_preamble[], kernel_entry[], kernel_state[]; /* emit/embedded/kernel.c, entry.c, state.c */
 
 /* ---- arrays ---- */
 
-enum access { READ, WRITTEN, WANTED };
-enum heads { HEADS, KV_HEADS };
-enum length { N_Q, N_K };
-enum elements { HEAD_DIM, VALUE_DIM };
-
-static const struct entry_array {
-    enum entry entry;
-    const char *name;
-    enum access access;
-    enum heads heads;
-    enum length length;
-    enum elements elements;
-} arrays[] = {
-#define ARRAY(entry, name, access, heads, length, elements) {ENTRY_##entry, #name, access, heads, length, elements},
-#include "entry.def"
-#undef ARRAY
-};
-enum {
-    ARRAYS = sizeof arrays / sizeof *arrays,
-    ARRAYS_OF_FORWARD = 0
-#define ARRAY(entry, name, access, heads, length, elements) +(ENTRY_##entry == ENTRY_forward)
-#include "entry.def"
-#undef ARRAY
-};
-
-/* The first array of an entry point, whose rows stand together, and how many it has. */
-static const struct entry_array *arrays_of(enum entry entry, int *count)
+/* The next array from number `from` on that is an argument of the entry point; NULL: there is none. */
+static const struct kernel_array *next_argument(const struct kernel_arrays *all, enum entry entry, int *from)
 {
-    int first = 0;
-    while (first < ARRAYS && arrays[first].entry != entry) first++;
-    for (*count = 0; first + *count < ARRAYS && arrays[first + *count].entry == entry;) ++*count;
-    return arrays + first;
+    for (; *from < all->count; ++*from)
+        if (all->array[*from].place == PLACE_ARGUMENT && all->array[*from].access[entry] != ACCESS_NONE)
+            return &all->array[(*from)++];
+    return NULL;
 }
 
-const char *emit_array_arguments(struct arena *arena, enum entry entry, const char *stored)
+const char *emit_array_arguments(struct arena *arena, const struct kernel_arrays *arrays, enum entry entry)
 {
-    int count;
-    const struct entry_array *const array = arrays_of(entry, &count);
+    const struct kernel_array *before = NULL;
     const char *list = "";
-    for (int a = 0; a < count; a++)
+    for (int k = 0; k < arrays->count;) {
+        const struct kernel_array *const a = next_argument(arrays, entry, &k);
+        if (!a) break;
         list = arena_printf(arena, "%s%s%s%s *%s", list,
-                            a == 0                                   ? ""
-                            : array[a].access != array[a - 1].access ? ",\n    "
-                                                                     : ", ",
-                            array[a].access == READ ? "const " : "", stored, array[a].name);
+                            !before                                     ? ""
+                            : a->access[entry] != before->access[entry] ? ",\n    "
+                                                                        : ", ",
+                            a->access[entry] == ACCESS_READ ? "const " : "", emit_stored(a->dtype), a->member);
+        before = a;
+    }
     return list;
 }
 
-const char *emit_array_shapes(const struct spec *spec, struct arena *arena)
+const char *emit_array_shapes(struct arena *arena, const struct kernel_arrays *arrays)
 {
-    int count;
-    const struct entry_array *const array = arrays_of(ENTRY_forward, &count);
+    const struct kernel_array *a;
     const char *list = "";
-    for (int a = 0; a < count; a++)
-        list = arena_printf(arena, "%s%s%s [B,%s,%s,%lld]", list, a ? "  " : "", array[a].name,
-                            array[a].heads == HEADS ? "H" : "G", array[a].length == N_Q ? "n_q" : "n_k",
-                            (long long)(array[a].elements == HEAD_DIM ? spec->head_dim : spec->value_dim));
+    for (int k = 0; (a = next_argument(arrays, ENTRY_FORWARD, &k));)
+        list = arena_printf(arena, "%s%s%s [%s]", list, *list ? "  " : "", a->name, array_shape_text(arena, a, ","));
     return list;
 }
 
-/* The members of a call: every array once, constant if no entry point that there is writes it. */
-static const char *call_members(struct arena *arena, bool backward, const char *stored)
+/* Returns whether struct call has a pointer to the rows of the parameter and their strides. Calls with a state replace
+   the pointer by a pointer to other rows. */
+static bool is_param_of_rows(const struct kernel_array *a)
+{
+    return a->place == PLACE_PARAMS && a->rows;
+}
+
+/* Returns the members of struct call for arrays: the arguments of the entry points, and the parameters with rows.
+   Arguments that no entry point writes are const. */
+static const char *call_members(struct arena *arena, const struct kernel_arrays *arrays, bool backward)
 {
     const char *members = "";
-    const int all = backward ? ARRAYS : ARRAYS_OF_FORWARD;
-    for (int a = 0; a < all; a++) {
-        bool before = false, written = false;
-        for (int b = 0; b < all; b++) {
-            const bool same = strcmp(arrays[a].name, arrays[b].name) == 0;
-            before |= same && b < a;
-            written |= same && arrays[b].access != READ;
-        }
-        if (!before)
-            members = arena_printf(arena, "%s%s%s%s *%s;", members, *members ? "\n    " : "", written ? "" : "const ",
-                                   stored, arrays[a].name);
+    for (int k = 0; k < arrays->count; k++) {
+        const struct kernel_array *const a = &arrays->array[k];
+        const enum array_access forward = a->access[ENTRY_FORWARD],
+                                last = backward ? a->access[ENTRY_BACKWARD] : ACCESS_NONE;
+        const bool written = forward > ACCESS_READ || last > ACCESS_READ;
+        if (a->place != PLACE_ARGUMENT && !is_param_of_rows(a)) continue;
+        if (forward == ACCESS_NONE && last == ACCESS_NONE) continue;
+        members = arena_printf(arena, "%s%s%s%s *%s;", members, *members ? "\n    " : "", written ? "" : "const ",
+                               emit_stored(a->dtype), a->member);
+        if (is_param_of_rows(a)) members = arena_printf(arena, "%s\n    struct attn_strides %s;", members, a->strides);
     }
     return members;
 }
 
-/* What the words for an entry point's arrays in emit/c/ stand for: those of forward begin with ARRAY, of backward with
-   GRADIENT. */
-static void set_arrays(struct template_names *t, enum entry entry, const char *stored)
+/* Sets the names of the templates for the arrays of an entry point. Names for forward begin with ARRAY, and names for
+   backward begin with GRADIENT. */
+static void set_arrays(struct template_names *t, const struct kernel_arrays *arrays, enum entry entry)
 {
-    int count;
-    const struct entry_array *const array = arrays_of(entry, &count);
+    const struct kernel_array *a;
     const char *values = "", *any = "", *cast = "", *of_queries = "", *of_keys = "",
-               *word = entry == ENTRY_forward ? "ARRAY" : "GRADIENT";
-    for (int a = 0; a < count; a++) {
-        const char *name = array[a].name, *comma = a ? ", " : "", *constant = array[a].access == READ ? "const " : "";
-        const bool writable = entry != ENTRY_forward && strcmp(name, "out") == 0; /* forward writes that member */
+               *word = entry == ENTRY_FORWARD ? "ARRAY" : "GRADIENT";
+    for (int k = 0; (a = next_argument(arrays, entry, &k));) {
+        const enum array_access access = a->access[entry];
+        const char *name = a->member, *comma = *values ? ", " : "", *constant = access == ACCESS_READ ? "const " : "",
+                   *stored = emit_stored(a->dtype);
+        const bool writable = access == ACCESS_READ &&
+                              a->access[ENTRY_FORWARD] > ACCESS_READ; /* arrays that forward writes */
         values = arena_printf(t->arena, "%s%s.%s = %s%s", values, comma, name,
                               writable ? arena_printf(t->arena, "(%s *)", stored) : "", name);
         any = arena_printf(t->arena, "%s%s%svoid *%s", any, comma, constant, name);
         cast = arena_printf(t->arena, "%s%s(%s%s *)%s", cast, comma, constant, stored, name);
-        const char **const missing = array[a].length == N_Q ? &of_queries : &of_keys;
-        if (array[a].access != WANTED)
+        const char **const missing = a->role == ROLE_PER_QUERY ? &of_queries : &of_keys;
+        if (access != ACCESS_WANTED)
             *missing = arena_printf(t->arena, "%s%s!%s", *missing, **missing ? " || " : "", name);
     }
-    template_set(t, arena_printf(t->arena, "%s_ARGUMENTS", word), emit_array_arguments(t->arena, entry, stored));
+    template_set(t, arena_printf(t->arena, "%s_ARGUMENTS", word), emit_array_arguments(t->arena, arrays, entry));
     template_set(t, arena_printf(t->arena, "%s_VALUES", word), values);
     template_set(t, arena_printf(t->arena, "%s_ANY_ARGUMENTS", word), any);
     template_set(t, arena_printf(t->arena, "%s_ANY_VALUES", word), cast);
@@ -131,222 +116,7 @@ static const char *row_members(const struct emitted_file *e, struct arena *arena
     return members;
 }
 
-/* Whether value v of what a spec means is a learned parameter. */
-static bool is_learned(const struct value *v)
-{
-    return v->op == GRAPH_PARAM && v->origin == ORIGIN_LEARNED && !v->integers;
-}
-
-static bool any_learned(const struct graph *source)
-{
-    for (int v = 0; v < source->values; v++)
-        if (is_learned(&source->value[v])) return true;
-    return false;
-}
-
-/* What a part of a form leaves for others, but for sums of queries, which tiles add up in their order. */
-struct left_array {
-    const char *name;
-    const struct graph *g; /* of a part that is given it, as value v */
-    int v;
-};
-
-/* The part of that number of the form, for the first target that has it; NULL: it has none. */
-static const struct graph *graph_of_part(const struct emitted_file *e, bool linear, int part)
-{
-    for (int k = 0; k < e->p->backwards; k++) {
-        const struct compilation *c = e->p->backward[k].c;
-        if (c && e->p->backward[k].part == part && c->linear == linear && c->program != PROGRAM_SAVED &&
-            c->program != PROGRAM_ROW_SUMS)
-            return c->graph;
-    }
-    return NULL;
-}
-
-static bool is_output(const struct graph *g, const char *name)
-{
-    for (int o = 0; g && o < g->outputs; o++)
-        if (strcmp(g->output[o].name, name) == 0) return true;
-    return false;
-}
-
-static bool is_left(const struct emitted_file *e, bool linear, const char *name)
-{
-    bool left = false;
-    for (int part = 0; part < e->p->parts; part++) left |= is_output(graph_of_part(e, linear, part), name);
-    return left;
-}
-
-static bool sums_of_queries(const struct graph *g, const struct value *v)
-{
-    bool queries = false;
-    for (int k = 0; k < v->rank; k++) queries |= g->module->axis[v->axes[k]].source == SIZE_N_Q;
-    return v->sums && queries;
-}
-
-/* Whether a part is given the array of that name. */
-static bool is_given(const struct emitted_file *e, bool linear, const char *name)
-{
-    bool given = false;
-    for (int part = 0; part < e->p->parts; part++) {
-        const struct graph *const g = graph_of_part(e, linear, part);
-        given |= g && graph_find(g, name) >= 0;
-    }
-    return given;
-}
-
-/* How many there are, and in *of which. */
-static int left_arrays(const struct emitted_file *e, bool linear, struct arena *arena, struct left_array **of)
-{
-    struct left_array *const left = arena_alloc(arena, (size_t)e->p->parts * MAX_OUTPUTS * sizeof *left);
-    int count = 0;
-    for (int part = 0; part < e->p->parts; part++) {
-        const struct graph *const g = graph_of_part(e, linear, part);
-        for (int v = 0; g && v < g->values; v++) {
-            const struct value *value = &g->value[v];
-            bool before = value->op != GRAPH_INPUT || sums_of_queries(g, value) || !is_left(e, linear, value->name);
-            for (int n = 0; n < count && !before; n++) before = strcmp(left[n].name, value->name) == 0;
-            if (!before) left[count++] = (struct left_array){value->name, g, v};
-        }
-    }
-    *of = left;
-    return count;
-}
-
-/* The gradients by learned parameters, and what parts leave for others. */
-static const char *total_members(const struct emitted_file *e, struct arena *arena)
-{
-    struct left_array *left;
-    const struct graph *const source = e->c[0]->source;
-    const char *members = "", *real = emit_real(e->p->spec->dtype);
-    for (int v = 0; v < source->values; v++)
-        if (is_learned(&source->value[v]))
-            members = arena_printf(arena, "%s\n    %s *d%s;", members, real, emit_name(arena, source->value[v].name));
-    for (int linear = 0; linear < 2; linear++)
-        for (int n = 0, count = left_arrays(e, linear, arena, &left); n < count; n++)
-            members = arena_printf(arena,
-                                   left[n].g->value[left[n].v].sums ? "%s\n    %s *%s;\n    struct attn_strides %s_at;"
-                                                                    : "%s\n    %s *%s;",
-                                   members, real, left[n].name, left[n].name);
-    return members;
-}
-
-static const char *total_values(const struct graph *source, struct arena *arena)
-{
-    const char *values = "";
-    for (int v = 0; v < source->values; v++) {
-        const char *name = source->value[v].name ? emit_name(arena, source->value[v].name) : "";
-        if (is_learned(&source->value[v]))
-            values = arena_printf(arena, "%s%s        call->d%s = to->%s;", values, *values ? "\n" : "", name, name);
-    }
-    return values;
-}
-
-/* The condition, or that the pointer of this name is not NULL, once. */
-static const char *with_word(struct arena *arena, const char *condition, const char *name)
-{
-    const size_t n = strlen(name);
-    for (const char *at = strstr(condition, name); at; at = strstr(at + 1, name))
-        if ((at == condition || at[-1] == ' ') && (!at[n] || at[n] == ' ')) return condition;
-    return arena_printf(arena, "%s%s%s", condition, *condition ? " || " : "", name);
-}
-
-static void mark_needed(const struct graph *g, int v, bool *needed)
-{
-    if (needed[v]) return;
-    needed[v] = true;
-    for (int k = 0; k < g->value[v].operands; k++) mark_needed(g, g->value[v].operand[k].of, needed);
-}
-
-static bool needs(const struct graph *g, int v, int of, struct arena *arena)
-{
-    bool *const needed = arena_alloc(arena, (size_t)g->values * sizeof *needed);
-    mark_needed(g, v, needed);
-    return needed[of];
-}
-
-/* The condition, or that a gradient is wanted which needs the array of that name: a part may make it of what another
-   one makes of the array. */
-static const char *with_needs(const struct emitted_file *e, bool linear, const char *condition, const char *name,
-                              struct arena *arena)
-{
-    for (int part = 0; part < e->p->parts; part++) {
-        const struct graph *const g = graph_of_part(e, linear, part);
-        const int given = g ? graph_find(g, name) : -1;
-        for (int o = 0; given >= 0 && o < g->outputs; o++) {
-            if (!needs(g, g->output[o].value, given, arena)) continue;
-            const char *const made = g->output[o].name;
-            condition = is_given(e, linear, made)
-                            ? with_needs(e, linear, condition, made, arena)
-                            : with_word(arena, condition, arena_printf(arena, "call->%s", emit_name(arena, made)));
-        }
-    }
-    return condition;
-}
-
-/* The gradient that adds such sums of heads up. */
-static const char *whole_of(const struct left_array *left, struct arena *arena)
-{
-    int o = 0;
-    while (!needs(left->g, left->g->output[o].value, left->v, arena)) o++;
-    return left->g->output[o].name;
-}
-
-/* Where the gradients of heads lie, by statements that place them all: that of one head is their sum, and is left there
-   unless it has to be rounded. */
-static const char *heads_value(const struct left_array *left, enum dtype dtype, const char *placed, struct arena *arena)
-{
-    const struct value *const v = &left->g->value[left->v];
-    const char *name = left->name, *whole = whole_of(left, arena);
-    const long long row = (long long)left->g->module->axis[v->axes[v->rank - 1]].extent;
-    placed = arena_printf(arena,
-                          "%s        call->%s_at = (struct attn_strides){p->heads * p->n_k * %lld, p->n_k * %lld, "
-                          "%lld};\n",
-                          placed, name, row, row, row);
-    if (dtype_of_sums(dtype) != dtype) return arena_printf(arena, "    {\n%s    }\n", placed);
-    return arena_printf(arena,
-                        "    if (p->heads == p->kv_heads) { /* that of one head is the sum */\n"
-                        "        call->%s = call->%s;\n        call->%s_at = p->%s;\n    } else {\n%s    }\n",
-                        name, whole, name, whole, placed);
-}
-
-/* Where an array that a part leaves for others lies, if a gradient that needs it is wanted. */
-static const char *left_value(const struct emitted_file *e, bool linear, const struct left_array *left,
-                              struct arena *arena)
-{
-    const char *const wanted = with_needs(e, linear, "", left->name, arena), *sizes = "";
-    const struct module *const m = left->g->module;
-    const struct value *const value = &left->g->value[left->v];
-    const char *const indent = value->sums ? "        " : "    ";
-    int64_t elements = 1;
-    for (int k = 0; k < value->rank; k++) {
-        const struct axis *axis = &m->axis[value->axes[k]];
-        const bool of_heads = axis->source == SIZE_KV_HEADS && k + 1 < value->rank &&
-                              m->axis[value->axes[k + 1]].source == SIZE_MEMBERS;
-        const char *size = axis->source == SIZE_MEMBERS ? "heads" : size_name(axis->source);
-        if (!axis_is_counted(axis) && !of_heads) sizes = arena_printf(arena, "%sp->%s * ", sizes, size);
-        if (axis_is_counted(axis)) elements *= axis->extent;
-    }
-    const char *placed = arena_printf(
-        arena, "%sif (%s) call->%s = (%s *)(void *)(left + at);\n%sat += left_bytes(%s%lld);\n", indent, wanted,
-        left->name, emit_real(e->p->spec->dtype), indent, sizes, (long long)elements);
-    return value->sums ? heads_value(left, e->p->spec->dtype, placed, arena) : placed;
-}
-
-/* A call runs one form: those of both may lie in one place. */
-static const char *left_values(const struct emitted_file *e, struct arena *arena)
-{
-    struct left_array *left;
-    const char *values = "";
-    for (int linear = 0; linear < 2; linear++) {
-        for (int n = 0, count = left_arrays(e, linear, arena, &left); n < count; n++)
-            values = arena_printf(arena, "%s%s", values, left_value(e, linear, &left[n], arena));
-        values = arena_printf(arena, "%s    if (at > most) most = at;\n%s", values, linear ? "" : "    at = 0;\n");
-    }
-    return values;
-}
-
-/* Statements that point the members of that name at their arrays, which begin at `from`. */
+/* Returns statements that set the pointers NAME_0, NAME_1, … to consecutive arrays. The arrays begin at `from`. */
 static const char *row_values(const struct emitted_file *e, struct arena *arena, const char *name, int count,
                               const char *from)
 {
@@ -357,7 +127,7 @@ static const char *row_values(const struct emitted_file *e, struct arena *arena,
     return values;
 }
 
-/* The part of backward whose tiles add up sums in their order, or NULL. */
+/* Returns the part of backward whose tiles add to shared sums in the order of the tiles, or NULL. */
 static const struct compilation *ordered_part(const struct emitted_file *e)
 {
     for (int k = 0; k < e->p->backwards; k++)
@@ -391,58 +161,17 @@ static struct sums sums_of(const struct emitted_file *e, struct arena *arena)
     return s;
 }
 
-/* Whether an output of such a program is wanted. */
-static const char *wanted(const struct emitted_file *e, struct arena *arena, enum program_kind program)
+/* Returns a condition as C: that the caller wants an output that is computed from sums of a different part. */
+static const char *sums_wanted(const struct emitted_file *e, struct arena *arena)
 {
     const char *when = "";
     for (int k = 0; k < e->p->backwards; k++) {
         const struct compilation *c = e->p->backward[k].c;
-        for (int o = 0; c && c->program == program && o < c->graph->outputs; o++)
-            when = with_word(arena, when, arena_printf(arena, "call.%s", emit_name(arena, c->graph->output[o].name)));
+        for (int o = 0; c && program_takes_sums(&c->program) && o < c->graph->outputs; o++)
+            when = emit_or_name(arena, when,
+                                arena_printf(arena, "call.%s", emit_name(arena, c->graph->output[o].name)));
     }
     return when;
-}
-
-/* Statements of a block before the totals are added up: what is its own sum already is not wanted of them. */
-static const char *before_totals(const struct emitted_file *e, struct arena *arena)
-{
-    struct left_array *left;
-    const char *statements = "";
-    for (int linear = 0; linear < 2 && dtype_of_sums(e->p->spec->dtype) == e->p->spec->dtype; linear++)
-        for (int n = 0, count = left_arrays(e, linear, arena, &left); n < count; n++)
-            if (left[n].g->value[left[n].v].sums)
-                statements = arena_printf(arena, "%s        if (left.%s == left.%s) left.%s = NULL;\n", statements,
-                                          whole_of(&left[n], arena), left[n].name, whole_of(&left[n], arena));
-    return statements;
-}
-
-/* The calls of the parts of backward: of the gradients, if one of them is wanted. */
-static const char *part_calls(const struct emitted_file *e, struct arena *arena)
-{
-    const char *calls = "", *const before = before_totals(e, arena);
-    for (int part = 0; part < e->p->parts; part++) {
-        const char *when = "";
-        bool totals = false;
-        for (int k = 0; k < e->p->backwards; k++) {
-            const struct compilation *c = e->p->backward[k].c;
-            if (e->p->backward[k].part != part || !c) continue;
-            totals |= c->program == PROGRAM_TOTALS;
-            if (c->program == PROGRAM_SAVED) when = "!kept";
-            if (c->program == PROGRAM_ROW_SUMS) when = "1";
-            const bool gradients = c->program == PROGRAM_GRADIENTS || c->program == PROGRAM_FROM_SUMS ||
-                                   c->program == PROGRAM_TOTALS;
-            for (int o = 0; o < c->graph->outputs && gradients; o++)
-                when = with_word(arena, when,
-                                 arena_printf(arena, "call.%s", emit_name(arena, c->graph->output[o].name)));
-        }
-        calls = arena_printf(arena,
-                             totals && *before
-                                 ? "%s%s    if (!error && (%s)) {\n        struct call left = call;\n%s        error = "
-                                   "run_part(%d, &left, threads, work);\n    }"
-                                 : "%s%s    if (!error && (%s)) %serror = run_part(%d, &call, threads, work);",
-                             calls, part ? "\n" : "", when, totals ? before : "", part);
-    }
-    return calls;
 }
 
 /* Where other numbers of keys are run by other code: the least of each. */
@@ -459,62 +188,88 @@ static const char *lengths(const struct version *v, int versions, struct arena *
 
 static void set_backward(struct template_names *t, const struct emitted_file *e)
 {
-    struct left_array *left;
-    const bool totals = e->p->parts && (any_learned(e->c[0]->source) || left_arrays(e, false, t->arena, &left) > 0 ||
-                                        left_arrays(e, true, t->arena, &left) > 0);
+    const bool totals = emit_has_totals(e, t->arena);
     template_set_number(t, "BACKWARD", e->p->parts > 0);
+    template_set_number(t, "SIZES", e->p->parts > 0 || (e->p->spec->emit & EMIT_DECODE));
     template_set_number(t, "TOTALS", totals);
     if (!e->p->parts) template_set_number(t, "IDLE", 0);
     const struct sums sums = sums_of(e, t->arena);
     template_set(t, "ROW_MEMBERS",
-                 arena_printf(t->arena, "%s%s%s", row_members(e, t->arena), totals ? total_members(e, t->arena) : "",
-                              sums.members));
+                 arena_printf(t->arena, "%s%s%s", row_members(e, t->arena),
+                              totals ? emit_total_members(e, t->arena) : "", sums.members));
     template_set_number(t, "IN_ORDER", sums.row > 0);
     if (totals) {
-        template_set(t, "TOTAL_VALUES", total_values(e->c[0]->source, t->arena));
-        template_set(t, "LEFT_VALUES", left_values(e, t->arena));
+        template_set(t, "TOTAL_VALUES", emit_total_values(e, t->arena));
+        template_set(t, "LEFT_VALUES", emit_left_values(e, t->arena));
     }
     if (!e->p->parts) return;
-    set_arrays(t, ENTRY_backward, emit_stored(e->p->spec->dtype));
+    set_arrays(t, e->p->arrays, ENTRY_BACKWARD);
     template_set_number(t, "SAVED_COUNT", e->p->saved);
     template_set_number(t, "ROW_SUM_COUNT", e->p->row_sums);
     template_set_number(t, "PARTS", e->p->parts);
     template_set(t, "PART_LENGTHS", lengths(e->p->backward, e->p->backwards, t->arena));
     template_set(t, "SAVED_VALUES", row_values(e, t->arena, "saved", e->p->saved, "saved"));
     template_set(t, "ROW_SUM_VALUES", row_values(e, t->arena, "row", e->p->row_sums, "rows"));
-    template_set(t, "PART_CALLS", part_calls(e, t->arena));
+    template_set(t, "PART_CALLS", emit_part_calls(e, t->arena));
     template_set_number(t, "ROW_OF_SUMS", sums.row);
     template_set(t, "SUMS_VALUES", sums.values);
-    template_set(t, "SUMS_WANTED", wanted(e, t->arena, PROGRAM_FROM_SUMS));
+    template_set(t, "SUMS_WANTED", sums_wanted(e, t->arena));
     template_set(t, "REAL", emit_real(e->p->spec->dtype));
 }
 
 /* ---- parameters ---- */
 
-static void set_params(struct template_names *t, const struct compilation *c)
+/* The shape as struct attn_param has it: "ATTN_BATCH, 64". */
+static const char *extents(struct arena *arena, const struct kernel_array *a)
 {
-    const struct graph *g = c->source;
-    const int params = emit_param_count(g);
-    const char *missing = "!params", *table = "", *ids = emit_param_of_ids(g);
-    for (int v = 0; v < g->values; v++) {
-        const struct value *value = &g->value[v];
-        if (value->op != GRAPH_PARAM) continue;
-        const char *shape[MAX_RANK] = {NULL}, *said[MAX_RANK] = {NULL}, *extents = "",
-                   *name = emit_name(t->arena, value->name);
-        int rank = emit_param_shape(g, value, shape, said);
-        for (int k = 0; k < rank; k++) extents = arena_printf(t->arena, "%s%s%s", extents, k ? ", " : "", shape[k]);
-        missing = arena_printf(t->arena, "%s || !params->%s", missing, name);
+    const char *made = "";
+    for (int k = 0; k < a->rank; k++)
+        made = arena_printf(arena, "%s%s%s%s", made, k ? ", " : "", a->axis[k].constant ? "" : "ATTN_",
+                            a->axis[k].constant ? array_axis_word(arena, &a->axis[k])
+                                                : array_sizes[a->axis[k].size].name);
+    return made;
+}
+
+/* Returns statements that set the pointer and the strides in struct call for a parameter with rows. */
+static const char *param_rows(struct arena *arena, const struct kernel_array *a)
+{
+    const char *n = a->role == ROLE_PER_QUERY ? "n_q" : "n_k", *heads = array_has_size(a, ARRAY_SIZE_HEADS) ? "heads"
+                                                                        : array_has_size(a, ARRAY_SIZE_KV_HEADS)
+                                                                            ? "kv_heads"
+                                                                            : NULL;
+    const long long row = (long long)array_row_elements(a);
+    const char *head = arena_printf(arena, "call.p.%s * %lld", n, row);
+    return arena_printf(arena,
+                        "    call.%s = params->%s;\n"
+                        "    call.%s = (struct attn_strides){%s%s%s, %s, %lld};",
+                        a->member, a->member, a->strides, heads ? "call.p." : "", heads ? heads : "",
+                        heads ? arena_printf(arena, " * %s", head) : head, heads ? head : "0", row);
+}
+
+static void set_params(struct template_names *t, const struct emitted_file *e)
+{
+    const struct kernel_arrays *const all = e->p->arrays;
+    const char *missing = "!params", *table = "", *rows = "", *ids = emit_param_of_ids(all);
+    int params = 0;
+    for (int k = 0; k < all->count; k++) {
+        const struct kernel_array *const a = &all->array[k];
+        if (a->place != PLACE_PARAMS) continue;
+        params++;
+        missing = arena_printf(t->arena, "%s || !params->%s", missing, a->member);
         table = arena_printf(t->arena, "%s%s    {\"%s\", %s, %d, {%s}, offsetof(struct %s_params, %s), %d},", table,
-                             *table ? "\n" : "", value->name,
-                             value->integers ? "ATTN_I32" : emit_runtime_dtype(dtype_of_sums(c->spec->dtype)), rank,
-                             extents, c->spec->name, name, value->origin != ORIGIN_LEARNED);
+                             *table ? "\n" : "", a->name, emit_runtime_dtype(a->dtype), a->rank, extents(t->arena, a),
+                             e->p->spec->name, a->member, a->origin != ORIGIN_LEARNED);
+        if (a->rows) rows = arena_printf(t->arena, "%s%s%s", rows, *rows ? "\n" : "", param_rows(t->arena, a));
     }
     template_set_number(t, "PARAMS", params);
+    template_set_number(t, "PARAM_ROWS", *rows != 0);
+    template_set(t, "PARAM_ROW_VALUES", rows);
     template_set(t, "PARAM_MISSING", missing);
     template_set(t, "PARAM_TABLE", table);
     template_set(t, "PARAM_POINTER", params ? "param" : "NULL");
+    template_set_number(t, "PARAM_COUNT", params);
     template_set_number(t, "IDS", ids != NULL);
-    if (ids) template_set(t, "IDS_PARAM", emit_name(t->arena, ids));
+    if (ids) template_set(t, "IDS_PARAM", ids);
 }
 
 /* ---- all together ---- */
@@ -525,34 +280,72 @@ int64_t emit_state_rows(int64_t first, int64_t read_back, int64_t chunk, bool fo
     return first + read_back + (chunk ? chunk + (folds ? chunk : 0) : read_back > FEW ? read_back : FEW);
 }
 
+/* Sets the lists of the arrays whose rows a state stores: those that have a row of real numbers for each key. */
+static void set_kept_arrays(struct template_names *t, const struct kernel_arrays *arrays)
+{
+    const char *rows = "", *heads = "", *pointers = "", *strides = "", *values = "", *row_strides = "";
+    int count = 0;
+    for (int k = 0; k < arrays->count; k++) {
+        const struct kernel_array *const a = &arrays->array[k];
+        if (!a->rows || a->role != ROLE_PER_KEY || a->access[ENTRY_FORWARD] != ACCESS_READ) continue;
+        const char *const comma = count ? ", " : "", *const type = emit_stored(a->dtype);
+        rows = arena_printf(t->arena, "%s%s%lld * (int64_t)sizeof(%s)", rows, comma, (long long)array_row_elements(a),
+                            type);
+        heads = arena_printf(t->arena, "%s%s%s", heads, comma,
+                             array_has_size(a, ARRAY_SIZE_KV_HEADS) ? "kv_heads"
+                             : array_has_size(a, ARRAY_SIZE_HEADS)  ? "heads"
+                                                                    : "1");
+        pointers = arena_printf(t->arena, "%s%s(unsigned char *)(uintptr_t)call.%s", pointers, comma, a->member);
+        strides = arena_printf(t->arena, "%s%sin_bytes(call.%s, sizeof *call.%s)", strides, comma, a->strides,
+                               a->member);
+        row_strides = arena_printf(t->arena, "%s%scall.%s.row", row_strides, comma, a->strides);
+        values = arena_printf(t->arena,
+                              "%s%s    call->%s = (const %s *)(const void *)rows->at[%d];\n"
+                              "    call->%s = in_elements(rows->strides[%d], sizeof *call->%s);",
+                              values, count ? "\n" : "", a->member, type, count, a->strides, count, a->member);
+        if (!array_has_size(a, ARRAY_SIZE_KV_HEADS) && !array_has_size(a, ARRAY_SIZE_HEADS))
+            values = arena_printf(t->arena, "%s\n    call->%s.head = 0; /* all heads share the rows */", values,
+                                  a->strides);
+        count++;
+    }
+    template_set_number(t, "KEPT_ARRAYS", count);
+    template_set(t, "KEPT_ROW_BYTES", rows);
+    template_set(t, "KEPT_HEADS", heads);
+    template_set(t, "KEPT_POINTERS", pointers);
+    template_set(t, "KEPT_STRIDES", strides);
+    template_set(t, "KEPT_ROW_STRIDES", row_strides);
+    template_set(t, "KEPT_VALUES", values);
+}
+
 static void set_state(struct template_names *t, const struct emitted_file *e)
 {
     const struct emission *const p = e->p;
-    const bool decodes = p->spec->emit & EMIT_DECODE, carried = p->extends > 0,
-               ids = emit_param_of_ids(e->c[0]->source);
+    const bool decodes = p->spec->emit & EMIT_DECODE, carried = p->extends > 0, ids = emit_param_of_ids(p->arrays);
     template_set_number(t, "DECODE", decodes);
     template_set_number(t, "CARRIED", carried);
     template_set_number(t, "READ_FIRST", p->read_first);
     if (!decodes) return;
     template_set_number(t, "FOLDS", p->folds);
     template_set_number(t, "MOVES", p->moves);
-    template_set_number(t, "PREPARED", p->meets > 0);
-    template_set(t, "WHAT_MEETS", p->meets ? "meeting" : "version");
+    template_set_number(t, "PREPARED", p->attends > 0);
+    template_set(t, "ATTENDING", p->attends ? "attending" : "version");
     template_set_number(t, "ANY_ORDER", p->any_order);
     template_set_number(t, "BY_CAPACITY", p->read_back < 0);
     template_set_number(t, "READ_BACK", p->read_back);
-    template_set_number(t, "ROWS_KEPT",
-                        emit_state_rows(p->read_first, p->read_back, carried ? p->extend[0].c->chunk : 0, p->folds));
+    template_set_number(
+        t, "ROWS_KEPT",
+        emit_state_rows(p->read_first, p->read_back, carried ? p->extend[0].c->state.chunk : 0, p->folds));
     template_set_number(t, "UNCOPIED",
-                        p->read_first == 0 && p->meets == 0 && p->read_back >= 0 && (!carried || p->read_back == 0));
+                        p->read_first == 0 && p->attends == 0 && p->read_back >= 0 && (!carried || p->read_back == 0));
     bool several = emit_by_length(e->version, e->versions), linear = false;
     for (int k = 0; k < e->versions; k++) several |= e->version[k].few != NULL;
-    for (int k = 0; k < e->compilations; k++) linear |= e->c[k]->linear;
+    for (int k = 0; k < e->compilations; k++) linear |= e->c[k]->program.linear;
     template_set_number(t, "EXTEND_BY_LENGTH", !carried && several);
     template_set_number(t, "BOUNDED", p->read_back < 0 || ids);
     template_set_number(t, "IDS_IN_ORDER", ids && linear);
     template_set(t, "FINGERPRINT", arena_printf(t->arena, "UINT64_C(0x%016llx)", (unsigned long long)p->fingerprint));
     template_set(t, "STORED", emit_stored(p->spec->dtype));
+    set_kept_arrays(t, p->arrays);
 }
 
 static struct template_names names_of(const struct emitted_file *e)
@@ -562,6 +355,7 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set(&t, "SPEC_", arena_printf(t.arena, "%s_", c->spec->name));
     template_set_number(&t, "HEAD_DIM", c->spec->head_dim);
     template_set_number(&t, "VALUE_DIM", c->spec->value_dim);
+    template_set_number(&t, "MAX_LENGTH", c->spec->max_length);
     template_set_number(&t, "SOMETIMES_SLOWER", emit_any_slower(e->c, e->compilations));
     template_set_number(&t, "PHASES", emit_any_in_phases(e->c, e->compilations));
     template_set(&t, "FOLD_GROUPS", arena_printf(t.arena, "%d", FOLD_GROUPS));
@@ -569,9 +363,9 @@ static struct template_names names_of(const struct emitted_file *e)
     template_set_number(&t, "FAR_QUERIES", emit_any_apart(e->c, e->compilations));
     template_set_number(&t, "BF16", c->spec->dtype == DTYPE_BF16);
     template_set_number(&t, "F16", c->spec->dtype == DTYPE_F16);
-    template_set(&t, "ARRAY_MEMBERS", call_members(t.arena, e->p->parts > 0, emit_stored(c->spec->dtype)));
-    set_arrays(&t, ENTRY_forward, emit_stored(c->spec->dtype));
-    set_params(&t, c);
+    template_set(&t, "ARRAY_MEMBERS", call_members(t.arena, e->p->arrays, e->p->parts > 0));
+    set_arrays(&t, e->p->arrays, ENTRY_FORWARD);
+    set_params(&t, e);
     set_backward(&t, e);
     set_state(&t, e);
     return t;
@@ -588,7 +382,7 @@ void emit_entry_points(const struct emitted_file *e, struct text *out)
     const struct compilation *c = e->c[0];
     struct template_names t = names_of(e);
     struct text params = {0};
-    emit_params_functions(c, &params);
+    emit_params_functions(e->p, &params);
     emit_choice(e, &t);
     if (e->p->parts) emit_choice_of_parts(e, &t);
     template_set_text(&t, "PARAMS_FUNCTIONS", &params);
@@ -600,9 +394,8 @@ void emit_entry_points(const struct emitted_file *e, struct text *out)
     template_set(&t, "NAME_AS_TEXT", arena_printf(t.arena, "\"%s\"", c->spec->name));
     template_set(&t, "VERSION_AS_TEXT", "\"" ATTNC_VERSION "\"");
     template_set(&t, "DTYPE", emit_runtime_dtype(c->spec->dtype));
-    template_set_number(&t, "PARAM_COUNT", emit_param_count(c->source));
     if (e->p->extends) emit_choice_of_extend(e, &t);
-    if (e->p->meets) emit_choice_of_prepared(e, &t);
+    if (e->p->attends) emit_choice_of_prepared(e, &t);
     if (c->spec->emit & EMIT_DECODE) template_set(&t, "STATE_FUNCTIONS", template_fill(&t, kernel_state));
     text_add(out, "%s", template_fill(&t, kernel_entry));
 }

@@ -11,96 +11,25 @@
 
 /* ---- NAME.c ---- */
 
-/* From how many keys on the last target takes the linear form, however many there are; 0: from none, or from the first
-   on. */
-static int64_t linear_from(const struct emitted_file *e)
+/* Opens the #else that contains the whole file. A compiler of another language reports only this error. There are
+   declarations because ISO C forbids an empty file. */
+static void refuse_other_languages(const char *name, struct text *out)
 {
-    int64_t from = 0;
-    for (int k = 0; k < e->versions; k++) {
-        const struct version *v = &e->version[k];
-        if (v->target != e->version[e->versions - 1].target) continue;
-        if (!v->c->linear)
-            from = 0;
-        else if (!from)
-            from = v->from;
-    }
-    return from;
-}
-
-/* For which keys a compilation is taken, where the schedule has several entries: ", from 1 to 4095 keys and from 8192
-   keys on". */
-static void lengths_of(const struct emitted_file *e, const struct compilation *c, struct text *out)
-{
-    const char *before = ",";
-    for (int k = 0; k < e->versions; k++) {
-        if (e->version[k].c != c) continue;
-        const bool last = k + 1 == e->versions || e->version[k + 1].target != c->target;
-        text_add(out, "%s from %lld", before, (long long)(e->version[k].from ? e->version[k].from : 1));
-        if (last)
-            text_add(out, " keys on");
-        else
-            text_add(out, " to %lld keys", (long long)e->version[k + 1].from - 1);
-        before = " and";
-    }
-}
-
-/* The comment on top. */
-static void heading(const struct emitted_file *e, struct text *out)
-{
-    const struct compilation *const *c = e->c;
-    const struct spec *spec = c[0]->spec;
-    struct arena *arena = c[0]->graph->module->arena;
-    text_add(out, "/* %s.c, made by attnc %s: %s\n   C11 with GNU extensions, for a C compiler; C++ includes %s.h.\n",
-             spec->name, ATTNC_VERSION, emit_harmless(arena, e->command), spec->name);
-    if (*spec->description) emit_comment(arena, out, spec->description, 3);
-    text_add(
-        out,
-        "\n   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):\n");
-    struct text graph = {0};
-    graph_print(c[0]->source, &graph);
-    emit_comment(arena, out, graph.data, 5);
-    text_free(&graph);
     text_add(out,
-             "\n   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and "
-             "the running\n"
-             "   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what "
-             "came before.\n"
-             "   Keys that no query of the tile sees are skipped.\n");
-    bool few = false;
-    for (int k = 0; k < e->compilations; k++) few |= c[k]->few;
-    if (few)
-        text_add(
-            out,
-            "   Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in "
-            "the lanes:\n"
-            "   each key is read once, in chunks that threads share out, whose sums are added up in their order.\n");
-    const int64_t from = linear_from(e);
-    for (int k = 0; k < e->compilations; k++)
-        if (c[k]->features) {
-            text_add(out,
-                     "   Linear%s: the weight is an inner product of %lld features, whose sum over keys is a state of "
-                     "%lld x %lld numbers that queries meet.\n",
-                     from ? arena_printf(arena, " from %lld keys on", (long long)from) : "", (long long)c[k]->features,
-                     (long long)c[k]->features, (long long)spec->value_dim + 1);
-            break;
-        }
-    for (int k = 0; k < e->compilations; k++) {
-        if (c[k]->program != PROGRAM_FORWARD && c[k]->program != PROGRAM_SAVING) continue;
-        text_add(out, "     %-10s %-9s%s%s tiles of %s; %lld bytes of workspace a thread", c[k]->target->name,
-                 compilation_form(c[k]), compilation_products(c[k]), loops_paired(c[k]->loops) ? "," : "",
-                 compilation_tiles(arena, c[k]), (long long)loops_bytes(c[k]->loops));
-        if (spec->schedules > 1) lengths_of(e, c[k], out);
-        text_add(out, "\n");
-    }
-    text_add(out, "   Compile with: cc -O2 -fopenmp %s.c …%s -lm */\n", spec->name,
-             e->p->standalone ? "" : " -lattnrt");
+             "#ifdef __cplusplus\n#error \"%s.c is C, not C++: a C compiler has to compile it\"\n"
+             "#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L\n"
+             "#error \"%s.c is C11, not C89: compile it without -std=, or with -std=gnu11\"\n"
+             "extern int %s_is_c11;\n"
+             "#elif !defined __GNUC__\n#error \"%s.c has the vectors of GNU C: gcc or clang has to compile it\"\n"
+             "extern int %s_is_gnu_c;\n#else\n",
+             name, name, name, name, name);
 }
 
-/* Standalone, the header stands in the source, so that it needs no other file. */
+/* A standalone source contains its header. */
 static void includes(const struct emitted_file *e, struct text *out)
 {
     const char *const name = e->p->spec->name;
-    text_add(out, "#ifdef __cplusplus\n#error \"%s.c is C, not C++: a C compiler has to compile it\"\n#endif\n", name);
+    refuse_other_languages(name, out);
     if (e->p->standalone)
         emit_header(e->p, e->command, out);
     else
@@ -125,10 +54,10 @@ static bool has_table(const struct compilation *c, const char *name)
     return false;
 }
 
-/* Those of all programs, each once. */
+/* Emits the tables of all programs, each once. */
 static void tables(const struct compilation *const *all, int count, struct text *out)
 {
-    bool used = false; /* by some target's code wherever this is compiled */
+    bool used = false; /* by code that is compiled on every machine */
     for (int k = 0; k < count; k++) used |= emit_certain_target(all[k]->target);
     for (int k = 0; k < count; k++) {
         const struct loops *const l = all[k]->loops;
@@ -158,21 +87,24 @@ static bool keeps_compensation(const struct stmt *s)
     return false;
 }
 
-/* The compilations of a target with one register block: their functions, after the vector functions that they share. */
-static void one_block(const struct compilation *const *c, int count, const char *guard, struct text *out)
+/* Emits the functions of the compilations of a target with one register block, after the vector functions that they
+   share. */
+static void one_block(const struct emission *p, const struct compilation *const *c, int count, const char *guard,
+                      struct text *out)
 {
     const struct target *t = c[0]->target;
     int element = dtype_bytes(dtype_of_sums(c[0]->spec->dtype));
     struct text rows = {0};
     struct product_function *products = NULL;
     struct emitter shared = {.c = c[0],
+                             .arrays = p->arrays,
                              .l = c[0]->loops,
                              .m = c[0]->loops->module,
                              .suffix = emit_suffix(c[0]),
                              .real = emit_real(c[0]->spec->dtype),
                              .lanes = t->vector_bytes / element,
-                             .vectors = c[0]->vectors,
-                             .rows = c[0]->rows,
+                             .vectors = c[0]->registers.vectors,
+                             .rows = c[0]->registers.rows,
                              .products = &products,
                              .out = out};
     for (int k = 0; k < count; k++) shared.compensated |= keeps_compensation(c[k]->loops->body);
@@ -181,7 +113,7 @@ static void one_block(const struct compilation *const *c, int count, const char 
         x.c = c[k];
         x.l = c[k]->loops;
         x.m = c[k]->loops->module;
-        x.unroll = c[k]->unroll;
+        x.unroll = c[k]->registers.unroll;
         if (k) text_add(&rows, "\n");
         emit_tasks(&x, &rows);
         if (x.region_keys > shared.region_keys) shared.region_keys = x.region_keys;
@@ -191,9 +123,9 @@ static void one_block(const struct compilation *const *c, int count, const char 
         if (x.unit_depth > shared.unit_depth) shared.unit_depth = x.unit_depth;
     }
     text_add(out, "/* ==== %s%s%s ==== */\n", t->name, target_features_text(shared.m->arena, t),
-             strcmp(shared.suffix, t->suffix) != 0
-                 ? arena_printf(shared.m->arena, ", blocks of %d rows and %d vectors", c[0]->rows, c[0]->vectors)
-                 : "");
+             strcmp(shared.suffix, t->suffix) != 0 ? arena_printf(shared.m->arena, ", blocks of %d rows and %d vectors",
+                                                                  c[0]->registers.rows, c[0]->registers.vectors)
+                                                   : "");
     if (*guard) text_add(out, "#if %s\n", guard);
     const bool emulated = target_has(t, TARGET_MATRIX_UNITS);
     if (emulated) text_add(out, "#ifdef ATTN_EMULATE_TILES\n#define TARGET_%s\n#else\n", shared.suffix);
@@ -212,8 +144,9 @@ static void one_block(const struct compilation *const *c, int count, const char 
     text_free(&rows);
 }
 
-/* The compilations of one target, block by block. */
-static void one_target(const struct compilation *const *c, int count, const char *guard, struct text *out)
+/* Emits the compilations of one target, by register block. */
+static void one_target(const struct emission *p, const struct compilation *const *c, int count, const char *guard,
+                       struct text *out)
 {
     const struct compilation *block[MAX_EMITTED];
     for (int k = 0; k < count; k++) {
@@ -224,7 +157,7 @@ static void one_target(const struct compilation *const *c, int count, const char
             before |= n < k;
             block[members++] = c[n];
         }
-        if (!before) one_block(block, members, guard, out);
+        if (!before) one_block(p, block, members, guard, out);
     }
 }
 
@@ -247,7 +180,8 @@ void emit_source(const struct emission *p, const struct target *only, const char
             if (p->of_prepared[x]->target == t) c[compilations++] = p->of_prepared[x];
         for (int x = 0; x < p->extends; x++)
             if (p->extend[x].target == t) {
-                if (p->extend[x].c->for_few) c[compilations++] = p->extend[x].c->for_few; /* which the next one calls */
+                if (p->extend[x].c->state.few_tokens)
+                    c[compilations++] = p->extend[x].c->state.few_tokens; /* which the next one calls */
                 c[compilations++] = p->extend[x].c;
                 if (p->extend[x].fold) c[compilations++] = p->extend[x].fold;
             }
@@ -256,18 +190,19 @@ void emit_source(const struct emission *p, const struct target *only, const char
         if (!only || p->version[k].target == only) version[versions++] = p->version[k];
     const struct emitted_file emission = {p, c, version, compilations, versions, command}, *const e = &emission;
     struct text code = {0}, *const out = &code;
-    heading(e, file);
+    emit_heading(e, file);
     includes(e, file);
     emit_preamble(e, out);
     if (emit_any_on_matrix_units(c, compilations)) emit_tile_registers(out);
     tables(c, compilations, out);
     for (int k = 0, count; k < compilations; k += count) {
         count = emit_same_target(c + k, compilations - k);
-        one_target(c + k, count, emit_guard(c, k), out);
+        one_target(p, c + k, count, emit_guard(c, k), out);
     }
     emit_entry_points(e, out);
     if (p->standalone) standalone_functions(c[0]->graph->module->arena, code.data, file);
     text_append(file, code.data, code.length);
     text_free(&code);
+    text_add(file, "#endif /* a compiler of this language */\n");
     emit_fold(file);
 }

@@ -1,4 +1,4 @@
-/* NAME.h: the interface of an emitted file. */
+/* This file prints NAME.h, the interface of an emitted file. */
 #include "emit.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
@@ -8,43 +8,47 @@
 
 /* ---- NAME.h ---- */
 
-/* The interface of backward. */
+/* Prints the interface of backward. */
 static void gradients(const struct emission *p, struct text *out)
 {
     const struct compilation *c = p->compilation[0];
-    const char *name = c->spec->name, *stored = emit_stored(c->spec->dtype);
-    emit_gradients_struct(c, out);
+    const char *name = c->spec->name;
+    emit_gradients_struct(p, out);
     text_add(out,
              "/* Bytes that %s_forward leaves in problem->saved, if that is not NULL, for %s_backward with the same "
-             "arrays. */\nsize_t %s_saved(const struct attn_problem *problem);\n",
+             "arrays; 0: the sizes overflow, or are none. */\nsize_t %s_saved(const struct attn_problem *problem);\n",
              name, name, name);
     text_add(
         out,
-        "/* Bytes of workspace for %s_backward, to be aligned to 64; put them into problem->workspace_bytes. Of NULL: "
-        "0. */\nsize_t %s_backward_workspace(const struct attn_problem *problem);\n",
+        "/* Bytes of workspace for %s_backward, to be aligned to 64; put them into problem->workspace_bytes. 0: the "
+        "sizes overflow, or the problem is NULL. */\nsize_t %s_backward_workspace(const struct attn_problem "
+        "*problem);\n",
         name, name);
     text_add(
         out,
-        "/* From dout, the gradient by out, those by q, k and v, which are written; one that is NULL is not computed. "
+        "/* Computes the gradients with respect to q, k and v from dout, the gradient with respect to out. A gradient "
+        "that is "
+        "NULL is not computed. "
         "With grouped heads dk and dv are sums over the group. Returns as forward does; the bits depend neither on "
         "the threads nor on which gradients are wanted. */\n");
     text_add(
         out,
         "int %s_backward(const struct attn_problem *problem, const struct %s_params *params, %s, struct %s_gradients "
         "*gradients, void *workspace);\n",
-        name, name, emit_array_arguments(c->graph->module->arena, ENTRY_backward, stored), name);
+        name, name, emit_array_arguments(c->graph->module->arena, p->arrays, ENTRY_BACKWARD), name);
 }
 
-/* What else a call of extend may be, and does. */
+/* Returns the sentence of the header about calls of extend that compute no rows. */
 static const char *without_rows(const struct emission *p)
 {
     if (p->extends) return "";
-    return p->meets ? " With q and out NULL the tokens are remembered, and no rows computed. Keys are stored prepared, "
-                      "with the parameters of the call that they come in."
-                    : " With q and out NULL the tokens are remembered, and no rows computed.";
+    return p->attends
+               ? " With q and out NULL the tokens are remembered, and no rows computed. Keys are stored prepared, "
+                 "with the parameters of the call that they come in."
+               : " With q and out NULL the tokens are remembered, and no rows computed.";
 }
 
-/* The interface of a state. */
+/* Prints the interface of a state. */
 static void decoding(const struct emission *p, struct text *out)
 {
     const struct compilation *c = p->compilation[0];
@@ -55,9 +59,9 @@ static void decoding(const struct emission *p, struct text *out)
                         : p->read_first  ? "the first and the last keys and values"
                                          : "the last keys and values";
     if (p->read_back >= 0)
-        holds = arena_printf(
-            arena, "%s, of %lld tokens at most", holds,
-            (long long)emit_state_rows(p->read_first, p->read_back, p->extends ? p->extend[0].c->chunk : 0, p->folds));
+        holds = arena_printf(arena, "%s, of %lld tokens at most", holds,
+                             (long long)emit_state_rows(p->read_first, p->read_back,
+                                                        p->extends ? p->extend[0].c->state.chunk : 0, p->folds));
     text_add(out,
              "\n/* A state is one block of memory, aligned to 64, that remembers the tokens so far of problem->batch "
              "sequences:\n   %s. It may be moved and saved as its bytes are. problem->state_bytes, if not 0, is how "
@@ -86,11 +90,11 @@ static void decoding(const struct emission *p, struct text *out)
         "for a whole sequence, whatever the calls it is cut into.%s%s Returns 0; ATTN_ESTATE; ATTN_ECAPACITY before "
         "anything has changed; or as forward does. */\n",
         name, without_rows(p),
-        emit_param_of_ids(c->source) ? " Ids are [B, problem->capacity], of every position of each sequence." : "");
+        emit_param_of_ids(p->arrays) ? " Ids are [B, problem->capacity], of every position of each sequence." : "");
     text_add(out,
              "int %s_extend(const struct attn_problem *problem, const struct %s_params *params, %s, void *state, void "
              "*workspace);\n",
-             name, name, emit_array_arguments(arena, ENTRY_forward, emit_stored(c->spec->dtype)));
+             name, name, emit_array_arguments(arena, p->arrays, ENTRY_FORWARD));
     text_add(out,
              "/* The tokens of a sequence so far. */\nint64_t %s_state_length(const struct attn_problem *problem, "
              "const void *state, int64_t sequence);\n",
@@ -120,7 +124,7 @@ static void decoding(const struct emission *p, struct text *out)
             "%lld tokens or more that are not summed yet, ATTN_ECAPACITY. After an error nothing has changed",
             p->moves ? "" : " (while it has not summed any)", name,
             p->any_order ? "" : ", and that of `left` has no tokens that are not summed if `right` has summed any",
-            (long long)emit_state_rows(0, 0, p->extend[0].c->chunk, true));
+            (long long)emit_state_rows(0, 0, p->extend[0].c->state.chunk, true));
     text_add(out, "/* %s. */\nint %s_state_fold(const struct attn_problem *problem, void *left, const void *right);\n",
              folds, name);
 }
@@ -128,24 +132,26 @@ static void decoding(const struct emission *p, struct text *out)
 void emit_header(const struct emission *p, const char *command, struct text *out)
 {
     const struct compilation *c = p->compilation[0];
-    const char *name = c->spec->name, *stored = emit_stored(c->spec->dtype),
-               *guard = arena_printf(c->graph->module->arena, "ATTNC_%s_H", name);
+    const char *name = c->spec->name, *guard = arena_printf(c->graph->module->arena, "ATTNC_%s_H", name);
     text_add(out, "/* %s.h, made by attnc %s: %s\n", name, ATTNC_VERSION,
              emit_harmless(c->graph->module->arena, command));
     if (*c->spec->description) emit_comment(c->graph->module->arena, out, c->spec->description, 3);
     text_add(out, "   %s, %s. H is a multiple of G; query head h reads key/value head h / (H/G).\n",
-             emit_array_shapes(c->spec, c->graph->module->arena), dtype_name(c->spec->dtype));
-    text_add(out, "   Positions count so that the last query meets the last key; a row that sees no key gives 0. */\n");
+             emit_array_shapes(c->graph->module->arena, p->arrays), dtype_name(c->spec->dtype));
+    text_add(out, "   The last query is at the position of the last key. The result of a query that sees no key is 0.");
+    if (c->spec->max_length)
+        text_add(out, "\n   n_q and n_k are %lld at most, else it is ATTN_ELENGTH.", (long long)c->spec->max_length);
+    text_add(out, " */\n");
     text_add(out, "#ifndef %s\n#define %s\n\n", guard, guard);
     if (p->standalone)
         standalone_types(out);
     else
         text_add(out, "#include <attnrt.h>\n");
     text_add(out, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
-    emit_params_struct(c, out);
+    emit_params_struct(p, out);
     text_add(out,
              "\n/* Bytes that %s_params_init needs for what it makes from a seed%s. */\nsize_t %s_params_size(void);\n",
-             name, emit_has_random(c->source) ? ", to be aligned to 64" : "", name);
+             name, emit_has_random(p->arrays) ? ", to be aligned to 64" : "", name);
     text_add(out, "/* Fills in what a seed can make, in `storage`; learned arrays become NULL and are the caller's to "
                   "set. Returns 0. */\n");
     text_add(out, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage);\n", name, name);
@@ -159,12 +165,14 @@ void emit_header(const struct emission *p, const char *command, struct text *out
              emit_by_length(p->version, p->versions) ? " and every one with fewer keys" : "",
              emit_by_length(p->version, p->versions) ? "" : ", not on the lengths");
     text_add(out, "size_t %s_workspace(const struct attn_problem *problem);\n", name);
-    text_add(out, "/* Returns 0 or a negative ATTN_E…; attn_strerror explains. Allocates nothing; the result does not "
-                  "depend on the number of threads. */\n");
+    text_add(out,
+             "/* Returns 0 or a negative ATTN_E…; %s. Allocates nothing; the result does not depend on the number of "
+             "threads. */\n",
+             p->standalone ? "enum attn_error above says what each means" : "attn_strerror explains");
     text_add(
         out,
         "int %s_forward(const struct attn_problem *problem, const struct %s_params *params, %s, void *workspace);\n",
-        name, name, emit_array_arguments(c->graph->module->arena, ENTRY_forward, stored));
+        name, name, emit_array_arguments(c->graph->module->arena, p->arrays, ENTRY_FORWARD));
     if (p->parts) gradients(p, out);
     if (p->spec->emit & EMIT_DECODE) decoding(p, out);
     text_add(out, "extern const struct attn_kernel %s_kernel;\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n", name);

@@ -1,9 +1,9 @@
-/* The ids that a region reads, as C: the ends of those in a range of positions, from which a tile is known to be empty
-   or full before it is computed. */
+/* This file prints C that finds the minimum and maximum of the ids in a range of positions. Regions compare ids, so
+   these bounds tell whether a tile is empty or full before the tile is computed. */
 #include "emit.h"
 #include "printer.h"
 
-/* The axes whose current range the expression depends on. */
+/* Returns the axes, as bits, whose current range the expression depends on. */
 static uint32_t range_axes(const struct expr *e)
 {
     uint32_t axes = e->op == EXPR_LO || e->op == EXPR_HI ? UINT32_C(1) << e->integer : 0;
@@ -29,8 +29,8 @@ static void declare(struct emitter *x, const struct expr *e, uint32_t moving)
     const char *of = "";
     for (int a = 0; a < x->m->axes; a++)
         if (range_axes(e->arg[1]) >> a & 1) of = x->m->axis[a].name;
-    emit_line(x, "const struct ids ids_%d = ids_of(%s, %s, %s);%s%s%s", x->ids, emit_name(x->m->arena, e->name), from,
-              to, *of ? " /* of the tile of " : "", of, *of ? " */" : "");
+    emit_line(x, "const struct ids ids_%d = ids_of(%s, %s, %s);%s%s%s", x->ids, emit_ids_of_sequence(x, e), from, to,
+              *of ? " /* of the tile of " : "", of, *of ? " */" : "");
     x->id[x->ids++] = e;
 }
 

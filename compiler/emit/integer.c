@@ -1,4 +1,4 @@
-/* Names, sizes and integer expressions as C. */
+/* This file prints names, sizes and integer expressions as C. */
 #include "emit.h"
 #include "printer.h"
 #include "../analysis/analysis.h"
@@ -21,7 +21,7 @@ const char *emit_name(struct arena *arena, const char *name)
     return made;
 }
 
-/* Whether the axis is in tiles (variables i0, i1, and i inside a nest); else it has one variable of its own name. */
+/* Whether the axis is in tiles, with variables i0, i1, and i inside a nest; else its name is its only variable. */
 bool emit_tiled(const struct emitter *x, int axis)
 {
     return axis_is_sequence(&x->m->axis[axis]);
@@ -59,8 +59,10 @@ static bool is_sum(const struct expr *e)
     return e->op == EXPR_ADD || e->op == EXPR_SUB;
 }
 
-/* Whether argument k needs no parentheses: between commas, and a sum in a sum where C's order is the same or does not
-   matter. */
+enum { MAX_CANCELLED = 1 << 30 }; /* larger constants are printed as they are */
+
+/* Whether argument k needs no parentheses: it is between commas, or it is a sum in a sum and the order of evaluation in
+   C is the same or does not matter. */
 static bool stands_bare(const struct expr *e, int k)
 {
     bool call = e->op == EXPR_MIN || e->op == EXPR_MAX || e->op == EXPR_ABS || e->op == EXPR_FLOORMOD ||
@@ -68,14 +70,131 @@ static bool stands_bare(const struct expr *e, int k)
     return call || (is_sum(e) && is_sum(e->arg[k]) && (k == 0 || e->op == EXPR_ADD));
 }
 
-/* The id at a position: of a key as it stands in the array, else with care for its ends. */
+/* The offset of the sequence that an ID, MIN_ID or MAX_ID reads. NULL in a task of one sequence, whose pointer includes
+   the offset. */
+static const char *sequence_offset(struct emitter *x, const struct expr *e)
+{
+    const struct expr *b = e->arg[0];
+    const bool stands = (b->op == EXPR_INDEX || b->op == EXPR_LO) && x->task_axis[b->integer];
+    return stands ? NULL : arena_printf(x->m->arena, "%s * n_k", emit_integer_text(x, b, true));
+}
+
+const char *emit_ids_of_sequence(struct emitter *x, const struct expr *e)
+{
+    const char *array = emit_name(x->m->arena, e->name), *offset = sequence_offset(x, e);
+    return offset ? arena_printf(x->m->arena, "%s + %s", array, offset) : array;
+}
+
+/* Returns the C of the id at a position. The position of a key is always inside the array of ids. All other positions
+   are checked. */
 static const char *id_text(struct emitter *x, const struct expr *e)
 {
     struct arena *arena = x->m->arena;
-    const char *array = emit_name(arena, e->name), *at = emit_integer_text(x, e->arg[1], false);
-    if (e->arg[1]->op == EXPR_INDEX && x->m->axis[e->arg[1]->integer].source == SIZE_N_K)
-        return arena_printf(arena, "%s[%s]", array, at);
+    const char *array = emit_ids_of_sequence(x, e), *at = emit_integer_text(x, e->arg[1], false);
+    if (e->arg[1]->op == EXPR_INDEX && x->m->axis[e->arg[1]->integer].source == SIZE_N_K) {
+        const char *name = emit_name(arena, e->name), *offset = sequence_offset(x, e);
+        return offset ? arena_printf(arena, "%s[%s + %s]", name, offset, at) : arena_printf(arena, "%s[%s]", name, at);
+    }
     return arena_printf(arena, "id_at(%s, %s, n_k)", array, at);
+}
+
+/* A sum is a list of terms. Terms that cancel are left out of the list. */
+enum { MAX_SUM_TERMS = 16 };
+struct sum {
+    const char *term[MAX_SUM_TERMS]; /* the C of a leaf, or NULL */
+    const struct expr *e[MAX_SUM_TERMS];
+    bool minus[MAX_SUM_TERMS];
+    int terms, constants;
+    int64_t constant;
+    bool cancels, full;
+};
+
+/* Whether term k is e. Leaves are compared by their C, because different axes may have one size; other expressions that
+   are equal are one expression. */
+static bool is_term(const struct sum *sum, int k, const char *term, const struct expr *e)
+{
+    return term && sum->term[k] ? strcmp(sum->term[k], term) == 0 : sum->e[k] == e;
+}
+
+/* Adds the expression e, whose C is `term` if it is a leaf and NULL otherwise. */
+static void add_term(struct sum *sum, const char *term, const struct expr *e, bool minus)
+{
+    int k = 0;
+    while (k < sum->terms && (sum->minus[k] == minus || !is_term(sum, k, term, e))) k++;
+    if (k < sum->terms) {
+        sum->cancels = true;
+        sum->terms--;
+        memmove(sum->term + k, sum->term + k + 1, (size_t)(sum->terms - k) * sizeof *sum->term);
+        memmove(sum->e + k, sum->e + k + 1, (size_t)(sum->terms - k) * sizeof *sum->e);
+        memmove(sum->minus + k, sum->minus + k + 1, (size_t)(sum->terms - k) * sizeof *sum->minus);
+    } else if (sum->terms == MAX_SUM_TERMS)
+        sum->full = true;
+    else {
+        sum->term[sum->terms] = term;
+        sum->e[sum->terms] = e;
+        sum->minus[sum->terms++] = minus;
+    }
+}
+
+static void add_constant(struct sum *sum, int64_t n, bool minus)
+{
+    if (n < -MAX_CANCELLED || n > MAX_CANCELLED) sum->full = true;
+    if (sum->constants++) sum->cancels = true;
+    if (!sum->full) sum->constant += minus ? -n : n;
+}
+
+static void add_terms(struct emitter *x, struct sum *sum, const struct expr *e, bool minus)
+{
+    const int axis = (int)e->integer;
+    if (sum->full) return;
+    if (is_sum(e)) {
+        add_terms(x, sum, e->arg[0], minus);
+        add_terms(x, sum, e->arg[1], minus != (e->op == EXPR_SUB));
+    } else if (e->op == EXPR_INT)
+        add_constant(sum, e->integer, minus);
+    else if (e->op == EXPR_HI && x->m->axis[axis].source != SIZE_ROWS && !ranged(x, axis)) {
+        add_term(sum, x->m->axis[axis].name, e, minus);
+        add_constant(sum, 1, minus);
+    } else
+        add_term(sum, expr_arity(e->op) == 0 ? emit_integer_text(x, e, true) : NULL, e, minus);
+}
+
+/* Returns the C of the sum `e` without the terms that cancel, or NULL if no terms cancel. */
+static const char *cancelled(struct emitter *x, const struct expr *e, bool inner)
+{
+    struct sum sum = {.terms = 0};
+    struct text made = {0};
+    if (is_sum(e)) add_terms(x, &sum, e, false);
+    if (!sum.cancels || sum.full) return NULL;
+    for (int k = 0; k < sum.terms; k++)
+        text_add(&made, "%s%s",
+                 k              ? (sum.minus[k] ? " - " : " + ")
+                 : sum.minus[k] ? "-"
+                                : "",
+                 sum.term[k] ? sum.term[k] : emit_integer_text(x, sum.e[k], true));
+    if (!sum.terms)
+        text_add(&made, "%lld", (long long)sum.constant);
+    else if (sum.constant)
+        text_add(&made, " %c %lld", sum.constant < 0 ? '-' : '+', (long long)llabs(sum.constant));
+    const bool wrapped = inner && strpbrk(made.data, " -");
+    const char *text = arena_printf(x->m->arena, wrapped ? "(%s)" : "%s", made.data);
+    text_free(&made);
+    return text;
+}
+
+/* Returns the C of the minimum or maximum of e's operands, whose C is a and b. It is only a if a is b, or is the same
+   function of b and another operand. */
+static const char *extreme(struct emitter *x, const struct expr *e, const char *a, const char *b)
+{
+    struct arena *const arena = x->m->arena;
+    const char *const function = e->op == EXPR_MIN ? "min" : "max", *const last = arena_printf(arena, ", %s)", b);
+    bool has = strcmp(a, b) == 0;
+    if (!has && e->arg[0]->op == e->op) {
+        const char *const first = arena_printf(arena, "%s(%s, ", function, b);
+        has = strncmp(a, first, strlen(first)) == 0 ||
+              (strlen(a) > strlen(last) && strcmp(a + strlen(a) - strlen(last), last) == 0);
+    }
+    return has ? a : arena_printf(arena, "%s(%s, %s)", function, a, b);
 }
 
 const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inner)
@@ -102,7 +221,8 @@ const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inne
     }
     if (e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID) return emit_id_end(x, e);
     if (e->op == EXPR_ID) return id_text(x, e);
-    const char *part[3] = {"", "", ""}, *a, *b, *made;
+    const char *part[3] = {"", "", ""}, *a, *b, *made = cancelled(x, e, inner);
+    if (made) return made;
     for (int k = 0; k < expr_arity(e->op); k++) part[k] = emit_integer_text(x, e->arg[k], !stands_bare(e, k));
     a = part[0], b = part[1];
     if (e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT && e->arg[1]->integer < 0 && e->arg[1]->integer != INT64_MIN)
@@ -114,8 +234,8 @@ const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inne
         case EXPR_NEG: made = arena_printf(arena, "-%s", a); break;
         case EXPR_NOT: made = arena_printf(arena, "!%s", a); break;
         case EXPR_SELECT: made = arena_printf(arena, "%s ? %s : %s", a, b, part[2]); break;
-        case EXPR_MIN: return arena_printf(arena, "min(%s, %s)", a, b);
-        case EXPR_MAX: return arena_printf(arena, "max(%s, %s)", a, b);
+        case EXPR_MIN:
+        case EXPR_MAX: return extreme(x, e, a, b);
         case EXPR_ABS: return arena_printf(arena, "(int64_t)llabs(%s)", a);
         case EXPR_FLOORMOD: return arena_printf(arena, "floor_mod(%s, %s)", a, b);
         case EXPR_DRAWN: return arena_printf(arena, "attn_drawn(&%s, %s, %s)", emit_drawn_name(x, e), a, b);
@@ -129,7 +249,7 @@ const char *emit_integer(struct emitter *x, const struct expr *e)
     return emit_integer_text(x, e, false);
 }
 
-/* Both ends are of one range. */
+/* Returns whether `a` and `b` are ends of the same range. */
 static bool same_range(const struct expr *a, const struct expr *b)
 {
     return a->name == b->name && a->arg[0] == b->arg[0] && a->arg[1] == b->arg[1] && a->arg[2] == b->arg[2];
@@ -148,7 +268,7 @@ const char *emit_id_end(struct emitter *x, const struct expr *e)
     int k = emit_known_ids(x, e);
     if (k < x->ids) return arena_printf(x->m->arena, "ids_%d.%s", k, end);
     const char *from = emit_integer(x, e->arg[1]), *to = emit_integer(x, e->arg[2]);
-    return arena_printf(x->m->arena, "ids_of(%s, %s, %s).%s", emit_name(x->m->arena, e->name), from, to, end);
+    return arena_printf(x->m->arena, "ids_of(%s, %s, %s).%s", emit_ids_of_sequence(x, e), from, to, end);
 }
 
 const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn)

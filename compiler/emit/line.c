@@ -1,9 +1,9 @@
-/* Lines of emitted C, and text in its comments. */
+/* This file prints lines of C, cuts long lines, and makes text safe for C comments. */
 #include "printer.h"
 
 #include <string.h>
 
-/* U+202A to 202E and U+2066 to 2069 turn the direction of writing, which compilers warn of. */
+/* U+202A to 202E and U+2066 to 2069 change the direction of writing; compilers warn about them. */
 static bool turns_direction(const char *c)
 {
     if (strncmp(c, "\xe2\x80", 2) == 0) return (unsigned char)c[2] >= 0xaa && (unsigned char)c[2] <= 0xae;
@@ -37,9 +37,10 @@ void emit_comment(struct arena *arena, struct text *out, const char *text, int i
     }
 }
 
-/* The blank at which a line is cut so that `room` bytes stay; 0: there is none. The last one after a comma or semicolon
-   is best, if it lies in the second half of the room; then the last one in the room; then the first one beyond it.
-   Blanks in literals do not count. */
+/* The blank at which a line is cut to `room` bytes; 0: there is none. Blanks in literals do not count. In this order:
+   - the last blank after a comma or semicolon, if it is in the second half of the room
+   - the last blank in the room
+   - the first blank after it */
 static size_t cut_of(const char *line, size_t length, size_t room)
 {
     const size_t indent = strspn(line, " ");
@@ -58,7 +59,7 @@ static size_t cut_of(const char *line, size_t length, size_t room)
     return after_comma > indent + (room - indent) / 2 ? after_comma : blank;
 }
 
-/* Whether the text, which begins inside a comment or not, ends inside one. */
+/* Returns whether the text ends inside a comment. `inside` says whether the text begins inside a comment. */
 static bool ends_in_comment(const char *text, size_t length, bool inside)
 {
     for (size_t k = 0; k + 1 < length; k++)
@@ -80,7 +81,7 @@ void emit_fold(struct text *file)
         if (indent > COLUMNS - LEAST) room = indent + LEAST;
         const bool starts = strncmp(line + indent, "/*", 2) == 0;
         const int deeper = (int)indent + (comment ? 0 : starts ? 3 : 4);
-        static const char command[] = ", made by attnc "; /* it is to be copied */
+        static const char command[] = ", made by attnc "; /* people copy it */
         const bool whole = *line == '#' || (length > room && memmem(line, length, command, sizeof command - 1));
         comment = ends_in_comment(line, length, comment);
         while (!whole && length > room && (cut = cut_of(line, length, room)) > 0) {

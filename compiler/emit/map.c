@@ -1,6 +1,8 @@
-/* Scalar expressions as C. In a MAP nest the lanes are the outer loop and the other axes the inner ones; what does not
-   depend on the inner axes is computed outside of them, what does not depend on the lanes is a scalar. Expressions over
-   indices alone are exact integers or doubles until they meet an element; the argument of sin and cos is a double. */
+/* MAP statements as C. The lanes are the outer loop of a nest, and the other axes the inner loops.
+   - Expressions that do not depend on the inner axes are computed outside them.
+   - Expressions that do not depend on the lanes are scalars.
+   - Expressions over indices only are exact integers or doubles until they are combined with an element.
+   - The argument of sin and cos is a double. */
 #include "emit.h"
 #include "printer.h"
 #include "scalar.h"
@@ -9,7 +11,7 @@
 
 /* ---- the statement ---- */
 
-/* The expression as a reader would write it, for the comment above the nest. */
+/* Adds the expression to `out` in the form of the comment above the nest. */
 static void describe_expr(const struct nest *n, const struct expr *e, bool inner, struct text *out)
 {
     const struct module *m = n->x->m;
@@ -77,7 +79,7 @@ static struct ref compensation_of(const struct assign *a)
     return compensation;
 }
 
-/* Operand o has just been given the value `made`: what was computed from its old value is forgotten. */
+/* Operand o now has the value `made`: terms of its old value are forgotten. */
 static void renew(struct nest *n, int o, const char *made)
 {
     const struct expr *leaf = expr_leaf(n->x->m, EXPR_OPERAND, o);
@@ -86,8 +88,7 @@ static void renew(struct nest *n, int o, const char *made)
         if (n->seen[id] && expr_uses(n->seen[id], leaf)) n->seen[id] = NULL;
 }
 
-/* A sum or maximum across the lanes: the rows outside, the lanes inside, where what is beyond the range counts
-   nothing. */
+/* A sum or maximum across the lanes. The rows are the outer loops. Lanes beyond the range do not count. */
 static void fold_lanes(struct nest *n)
 {
     struct emitter *x = n->x;
@@ -162,9 +163,8 @@ void emit_region(struct emitter *x, const struct expr *region, int lane, const c
     nest_free(n);
 }
 
-/* How many of the nest's outermost axes an assignment that sums or takes a maximum runs over besides the lanes, where
-   all others are inside of them, so that it can stay in a register; -1 when the axes lie otherwise, or when nothing is
-   summed. */
+/* The number of outermost axes, without the lanes, that the result of a sum or maximum has, if all other axes are
+   inside them: then the result can stay in a register. -1 if the axes have another order, or nothing is summed. */
 static int kept_outside(const struct stmt *s, const struct assign *a)
 {
     if (a->to.rank >= s->rank || a->fold == FOLD_SET) return -1;
@@ -174,7 +174,7 @@ static int kept_outside(const struct stmt *s, const struct assign *a)
     return kept;
 }
 
-/* What only this statement makes and uses is not. */
+/* Whether an array is in memory: a tile that only one statement makes and uses is not. */
 static bool in_memory(const struct emitter *x, int array)
 {
     return x->l->array[array].kind != ARRAY_TILE || x->l->array[array].offset >= 0;
@@ -195,9 +195,9 @@ static bool whole_in_rows(const struct nest *n, int vectors)
     return true;
 }
 
-/* How many vectors of lanes a row meets at a time, so that what it takes from one number (an index, an element that all
-   lanes share) is made once for them: as many as a product's, unless something is kept for every vector or a function
-   would be written out several times. */
+/* The number of vectors of lanes that are computed together for a row, so they share what is the same in all lanes: an
+   index, or an element. It is that of a product, unless something is kept for each vector or the C of a function would
+   be repeated. */
 static int vectors_at_a_time(const struct nest *n, int outer)
 {
     const struct emitter *x = n->x;
@@ -222,14 +222,14 @@ static int vectors_at_a_time(const struct nest *n, int outer)
 struct map {
     struct nest n;
     enum level innermost;
-    int outer;   /* loops besides the lanes around the sums that stay in registers, or -1 */
-    int vectors; /* of lanes that a row meets at a time */
-    int chains;  /* maxima of each of these vectors that are computed side by side, of different rows */
+    int outer;   /* loops, without the lanes, around the sums that stay in registers; or -1 */
+    int vectors; /* vectors of lanes that are computed together for a row */
+    int chains;  /* maxima for each of these vectors that are computed in parallel, of different rows */
     struct text before, after,
-        registers; /* where those sums begin and where they are stored; of several vectors, their declarations */
+        registers; /* the beginning and the end of these sums; for several vectors, their declarations */
 };
 
-/* How many maxima to compute side by side: one alone would have to wait for each row's to be ready. */
+/* Returns the number of maxima to compute in parallel. A single maximum would wait for the result of each row. */
 static int chains_of(const struct map *map)
 {
     enum { UNDER_WAY = 4 };
@@ -238,7 +238,8 @@ static int chains_of(const struct map *map)
     return alone && map->vectors < UNDER_WAY ? UNDER_WAY / map->vectors : 1;
 }
 
-/* A positive factor, by which rounded products grow as what they are of, meets the maximum once. */
+/* Splits off a positive constant factor. Rounded multiplication by it is monotonic, so it is applied to the maximum
+   only. */
 static const struct expr *without_factor(const struct expr *e, double *factor)
 {
     const bool scaled = e->op == EXPR_MUL && e->arg[1]->op == EXPR_REAL && e->arg[1]->real > 0;
@@ -251,14 +252,14 @@ static const char *chain_number(const struct map *map)
     return scalar_format(&map->n, "%s_chain", map->n.x->m->axis[map->n.s->axes[0]].name);
 }
 
-/* A maximum over rows, taken in groups: the first rows of all groups share a register, and so do the second ones. */
+/* A maximum over groups of rows: the first rows of all groups share a register, and so do the second rows. */
 static void keep_chains(struct map *map, const struct assign *a, const char *name, const char *address)
 {
     struct nest *n = &map->n;
     struct emitter *x = n->x;
     const bool several = map->vectors > 1;
     const int depth = n->depth[LEVEL_LANE] + (several ? 4 : 0);
-    const char *chain = scalar_format(n, "%s_in%s", name, several ? "[u]" : ""), *number = chain_number(map);
+    const char *chain = scalar_format(n, "%s_in%s", name, several ? "[vector]" : ""), *number = chain_number(map);
     double factor;
     const struct expr *const e = without_factor(a->expr, &factor);
     const char *value = scalar_as_vector(n, scalar_as_real(n, scalar_term(n, e, map->innermost)));
@@ -274,7 +275,7 @@ static void keep_chains(struct map *map, const struct assign *a, const char *nam
              x->suffix, address, max);
 }
 
-/* A sum or maximum over the inner axes, which stays in a register, or in one for every vector. */
+/* A sum or maximum over the inner axes that stays in one register for each vector. */
 static void keep_in_register(struct map *map, const struct assign *a, const char *name, const char *address,
                              const char *value)
 {
@@ -283,7 +284,7 @@ static void keep_in_register(struct map *map, const struct assign *a, const char
     const enum level innermost = map->innermost;
     const bool several = map->vectors > 1;
     const int depth = n->depth[LEVEL_LANE] + 4 * map->outer + (several ? 4 : 0);
-    const char *each = several ? "[u]" : "", *declared = several ? "" : scalar_format(n, "vec_%s ", x->suffix),
+    const char *each = several ? "[vector]" : "", *declared = several ? "" : scalar_format(n, "vec_%s ", x->suffix),
                *sum = scalar_format(n, "%s_in%s", name, each);
     text_add(&map->registers, "%s%s_in[%d]", map->registers.length ? ", " : "", name, map->vectors);
     if (a->fold == FOLD_MAX) {
@@ -296,7 +297,7 @@ static void keep_in_register(struct map *map, const struct assign *a, const char
     scalar_line(n, innermost, scalar_format(n, "%s += %s;", sum, value));
     const struct axis *row = &x->m->axis[n->s->axes[n->s->rank - 2]];
     const int64_t terms = emit_tiled(x, n->s->axes[n->s->rank - 2]) ? 0 : row->extent, part = terms > 384 ? 192 : 32;
-    if (terms > 2 * part) { /* in parts, so that rounding does not pile up */
+    if (terms > 2 * part) { /* in parts, to reduce rounding errors */
         const char *whole = scalar_format(n, "%s_in_whole%s", name, each);
         text_add(&map->before, "%*s%s%s = (vec_%s){0};\n", depth, "", declared, whole, x->suffix);
         text_add(&map->registers, ", %s_in_whole[%d]", name, map->vectors);
@@ -316,7 +317,7 @@ static void keep_in_register(struct map *map, const struct assign *a, const char
                  sum);
 }
 
-/* Whether an assignment after number k uses what that one makes. */
+/* Returns whether an assignment after number k uses the result of assignment k. */
 static bool used_later(const struct nest *n, int k)
 {
     const struct stmt *s = n->s;
@@ -328,7 +329,7 @@ static bool used_later(const struct nest *n, int k)
     return false;
 }
 
-/* Assignment number k where every row stores a vector of its own. */
+/* Assignment number k, if every row stores a vector. */
 static void store_each(struct map *map, int k, const char *name, const char *address, const char *value)
 {
     struct nest *n = &map->n;
@@ -371,7 +372,7 @@ static void assign(struct map *map, int k)
         store_each(map, k, name, address, value);
 }
 
-/* Code of a level, for every vector that a row meets. */
+/* Code of a level, for every vector of a row. */
 static void append_vectors(const struct map *map, const struct text *code)
 {
     struct emitter *x = map->n.x;
@@ -379,13 +380,13 @@ static void append_vectors(const struct map *map, const struct text *code)
     if (!code->length) return;
     const char *lane = x->m->axis[map->n.lane].name;
     if (vectors > 1)
-        emit_line(x, "UNROLL for (int64_t u = 0, %s = %s_first; u < %d; u++, %s += %d) {", lane, lane, vectors, lane,
-                  x->lanes);
+        emit_line(x, "UNROLL for (int64_t vector = 0, %s = %s_first; vector < %d; vector++, %s += %d) {", lane, lane,
+                  vectors, lane, x->lanes);
     append(x, code);
     if (vectors > 1) emit_line(x, "}");
 }
 
-/* The head of the loop over the lanes. */
+/* Returns the head of the loop over the lanes as C. */
 static const char *loop_over_lanes(const struct map *map)
 {
     const struct nest *n = &map->n;
@@ -396,7 +397,7 @@ static const char *loop_over_lanes(const struct map *map)
                          emit_end(x, n->lane), lane, x->lanes * map->vectors);
 }
 
-/* The loops over groups of rows, one for each chain: the last group ends with its last row, several times. */
+/* The loops over groups of rows, one row for each chain. The last group repeats its last row. */
 static void open_chains(const struct map *map, const char *axis, const char *first, const char *end)
 {
     struct emitter *x = map->n.x;
@@ -408,14 +409,14 @@ static void open_chains(const struct map *map, const char *axis, const char *fir
     emit_line(x, "    const int64_t %s = min(%s_first + %s, %s - 1);", axis, axis, number, end);
 }
 
-/* Puts the levels together: the loop over the lanes, those over the rows, and what stands before and after these. */
+/* Prints the levels: the loop over the lanes, the loops over the rows, and the code before and after these. */
 static void print_nest(struct map *map)
 {
     struct nest *n = &map->n;
     struct emitter *x = n->x;
     const struct stmt *s = n->s;
     const int outer = map->outer;
-    /* where nothing is kept for a vector's rows, rows go first: neighbours in memory follow each other */
+    /* if nothing is kept for the rows of a vector, rows are the outer loop, in the order of memory */
     const bool rows = s->rank > 1, lanes_last = rows && outer < 0 && !n->level[LEVEL_LANE].length &&
                                                 x->m->axis[n->lane].source == SIZE_CONSTANT;
     append(x, &n->level[LEVEL_UNIFORM]);

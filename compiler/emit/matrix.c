@@ -1,9 +1,9 @@
-/* Products on matrix units, and copies into what they take. */
+/* This file prints products on matrix units, and copies to the operands of these products. */
 #include "printer.h"
 
 #include <string.h>
 
-extern const char kernel_tiles[]; /* emit/c/tiles.c */
+extern const char kernel_tiles[]; /* emit/embedded/tiles.c */
 
 void emit_tile_registers(struct text *out)
 {
@@ -15,12 +15,13 @@ static const char *number(const struct emitter *x, int64_t n)
     return arena_printf(x->m->arena, "%lld", (long long)n);
 }
 
-/* How many times 32 elements a sum is over. */
+/* The number of tile registers that a sum goes over. */
 static const char *steps_of(struct emitter *x, int axis)
 {
     const struct axis *a = &x->m->axis[axis];
-    if (a->source == SIZE_CONSTANT && !x->cut[axis]) return number(x, (a->extent + 31) / 32);
-    return arena_printf(x->m->arena, "(%s + 31) / 32", emit_range(x, axis));
+    const int depth = x->c->target->matrix.depth;
+    if (a->source == SIZE_CONSTANT && !x->cut[axis]) return number(x, (a->extent + depth - 1) / depth);
+    return arena_printf(x->m->arena, "(%s + %d) / %d", emit_range(x, axis), depth - 1, depth);
 }
 
 static int64_t row_of_pairs(const struct array *a)
@@ -28,8 +29,8 @@ static int64_t row_of_pairs(const struct array *a)
     return 2 * a->extent[a->rank - 1];
 }
 
-/* In a tile that may hold pairs outside of the region, as emit_over_region has it: weights there are 0, which hides
-   everything but infinity and NaN. */
+/* A product in a tile that may contain pairs outside the region, as in emit_over_region: weights there are 0, but
+   0 * infinity and 0 * NaN are NaN. */
 static void over_region(struct emitter *x, const struct stmt *s, struct product_argument *argument, int arguments)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -41,8 +42,8 @@ static void over_region(struct emitter *x, const struct stmt *s, struct product_
     const int64_t depth = x->l->array[row->of].extent[1];
     if (depth > x->unit_depth) x->unit_depth = depth;
     emit_line(x,
-              "if (__builtin_expect(%s!finite_paired_%s(%s, %s, %s, %s), 0)) { /* infinity and NaN reach only what "
-              "sees them */",
+              "if (__builtin_expect(%s!finite_paired_%s(%s, %s, %s, %s), 0)) { /* infinity and NaN affect only "
+              "queries that see them */",
               partial ? arena_printf(arena, "(%s) && ", partial) : "", x->suffix, values, values_row, rows, keys);
     x->indent += 4;
     for (int k = 0; k < arguments; k++)
@@ -67,13 +68,13 @@ static void over_region(struct emitter *x, const struct stmt *s, struct product_
     x->indent -= 4;
 }
 
-/* How far apart the terms of an operand lie. */
+/* The distance between the terms of an operand, in elements. */
 static const char *term_of(const struct emitter *x, const struct array *a)
 {
     return number(x, array_elements(a) / array_terms(a));
 }
 
-/* A product of packed operands, which the linear form has. */
+/* Prints a product of packed operands for the linear form. */
 static void emit_terms(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -101,7 +102,7 @@ static void emit_terms(struct emitter *x, const struct stmt *s)
 
 void emit_matrix_dot(struct emitter *x, const struct stmt *s)
 {
-    if (x->c->linear && x->l->array[s->operand[0].of].matrix && !s->where && s->operands == 2) {
+    if (x->c->program.linear && x->l->array[s->operand[0].of].matrix && !s->where && s->operands == 2) {
         emit_terms(x, s);
         return;
     }
@@ -138,8 +139,8 @@ void emit_matrix_dot(struct emitter *x, const struct stmt *s)
         emit_product_call(x, "unit_dot", argument, arguments);
 }
 
-/* Sums over the lanes for every row, which lie with the caller. In a tile that may hold pairs outside of the region
-   weights there are 0, which hides everything but infinity and NaN of what has the lanes. */
+/* Sums over the lanes for every row, in an array of the caller. In a tile that may contain pairs outside the region
+   weights there are 0, but 0 * infinity and 0 * NaN are NaN. */
 void emit_matrix_across(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -164,7 +165,7 @@ void emit_matrix_across(struct emitter *x, const struct stmt *s)
         const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL;
         emit_line(x,
                   "if (__builtin_expect(%s!finite_paired_%s(%s, %s, (%s + 1) / 2, 2 * %s), 0)) { /* infinity and NaN "
-                  "reach only what sees them */",
+                  "affect only queries that see them */",
                   partial ? arena_printf(arena, "(%s) && ", partial) : "", x->suffix, argument[5].value, b_row, steps,
                   columns);
         x->indent += 4;
@@ -190,7 +191,7 @@ void emit_matrix_copy(struct emitter *x, const struct stmt *s)
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
     const struct array *a = &x->l->array[from->of], *tile = &x->l->array[to->of];
     const char *step = NULL, *function = "rows", *to_row = emit_step(x, to, tile->axes[0]);
-    int row = ref_axis(to, 0), column = ref_axis(to, 1); /* of what is copied */
+    int row = ref_axis(to, 0), column = ref_axis(to, 1); /* of the source */
     const bool numbers = a->dtype == DTYPE_F32, along = ref_axis(from, from->rank - 1) == column,
                terms = numbers && (tile->terms || !along);
     if (tile->paired) {

@@ -1,6 +1,6 @@
-/* Loops over tiles as C: over the union of several ranges, over what a period leaves of them; tests of a tile against
-   one, and the lists of what is drawn at random for the queries of a tile. The lists, and unions that they are a part
-   of, lie after the tiles in the thread's workspace. */
+/* Loops over tiles as C: over a union of ranges, or over a range with a period; tests of a tile against a union; and
+   the lists of random draws for the queries of a tile. The lists, and unions that contain them, are stored after the
+   tiles in the thread's workspace. */
 #include "emit.h"
 #include "printer.h"
 #include "../analysis/analysis.h"
@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-/* ---- what is drawn ---- */
+/* ---- random draws ---- */
 
-/* A piece of the workspace. */
+/* Reserves bytes of the workspace and returns their address as C. */
 static const char *take(struct emitter *x, int64_t bytes)
 {
     if (x->workspace_used == 0) x->workspace_used = x->l->workspace - ranges_workspace(x->c);
@@ -47,7 +47,7 @@ void emit_drawn_lists(struct emitter *x, const struct stmt *loop, bool inside)
 
 /* ---- unions ---- */
 
-/* Declares NAME, NAMEs: the union, sorted, and how many ranges it has. */
+/* Prints declarations of the sorted union of ranges and of its number of ranges. */
 static void emit_union(struct emitter *x, const struct stmt *s, const char *name, const char *from, const char *to)
 {
     int64_t bytes = draw_union_bytes(x->c, s);
@@ -84,7 +84,7 @@ const char *emit_outside(struct emitter *x, const struct stmt *s)
     return arena_printf(x->m->arena, "!attn_covers(%s_inside, %s_insides, %s0, %s1)", axis, axis, axis, axis);
 }
 
-/* Whether its ranges depend on the current one. */
+/* Returns whether the ranges depend on the current range of the same axis. */
 static bool uses_own(const struct emitter *x, const struct stmt *s)
 {
     bool uses = false;
@@ -102,7 +102,7 @@ static void open_loop(struct emitter *x, int *opened, const char *head)
     ++*opened;
 }
 
-/* Several ranges, one after the other: declares their union and begins the loop over it. */
+/* Declares the union of several ranges and begins the loop over it. */
 static void range_loop(struct emitter *x, const struct stmt *s, const char *name, int *opened)
 {
     const char *a = x->m->axis[s->axis].name;
@@ -111,7 +111,7 @@ static void range_loop(struct emitter *x, const struct stmt *s, const char *name
     for (const struct stmt *inner = s->body; inner; inner = inner->next)
         if (inner->op == LOOPS_IF && inner->ranges && inner->axis == s->axis && x->hoisted != inner->range &&
             !uses_own(x, inner)) {
-            emit_line(x, "/* those that every query of it sees */");
+            emit_line(x, "/* the ranges that every query of the tile sees */");
             emit_union(x, inner, arena_printf(x->m->arena, "%s_inside", a), "0", emit_size(x->m, s->axis));
             x->hoisted = inner->range;
         }
@@ -125,20 +125,20 @@ static const char *difference(struct emitter *x, const char *a, const char *b)
     return arena_printf(x->m->arena, strchr(b, ' ') ? "%s - (%s)" : "%s - %s", a, b);
 }
 
-/* Tiles of indices that are a period apart, for each of the run's residues. */
+/* Loops over tiles of indices that are a period apart, for each residue of the run. */
 static void residue_loops(struct emitter *x, const struct stmt *s, const char *from, int *opened)
 {
     struct arena *arena = x->m->arena;
     const char *a = x->m->axis[s->axis].name, *phase = emit_integer(x, s->phase);
     long long period = (long long)s->period, far = (long long)(s->step * s->period), last = (long long)s->run - 1;
     if (last > 0) {
-        emit_line(x, "/* those %s that are %s to %s + %lld modulo %lld, one residue at a time */", a, phase, phase,
-                  last, period);
+        emit_line(x, "/* every %s that is %s to %s + %lld modulo %lld, one residue at a time */", a, phase, phase, last,
+                  period);
         open_loop(x, opened,
                   arena_printf(arena, "for (int64_t %s_next = 0; %s_next <= %lld; %s_next++) {", a, a, last, a));
         phase = arena_printf(arena, "%s + %s_next", phase, a);
     } else
-        emit_line(x, "/* those %s that are %s modulo %lld */", a, phase, period);
+        emit_line(x, "/* every %s that is %s modulo %lld */", a, phase, period);
     const char *sum = strcmp(from, "0") == 0 ? "" : arena_printf(arena, "%s + ", from);
     emit_line(x, "const int64_t %s_first = %sfloor_mod(%s, %lld);", a, sum, difference(x, phase, from), period);
     open_loop(x, opened,
@@ -147,13 +147,13 @@ static void residue_loops(struct emitter *x, const struct stmt *s, const char *f
               far - period + 1, a, a, a, a, period - 1, period);
 }
 
-/* Tiles of each period's run. */
+/* Loops over the tiles of each period's run. */
 static void run_loops(struct emitter *x, const struct stmt *s, const char *from, int *opened)
 {
     struct arena *arena = x->m->arena;
     const char *a = x->m->axis[s->axis].name, *phase = emit_integer(x, s->phase);
     long long period = (long long)s->period, run = (long long)s->run;
-    emit_line(x, "/* those %s that are %s to %s + %lld modulo %lld, one run at a time */", a, phase, phase, run - 1,
+    emit_line(x, "/* every %s that is %s to %s + %lld modulo %lld, one run at a time */", a, phase, phase, run - 1,
               period);
     emit_line(x, "const int64_t %s_first = %s - floor_mod(%s, %lld);", a, from, difference(x, from, phase), period);
     open_loop(x, opened,
@@ -166,15 +166,25 @@ static void run_loops(struct emitter *x, const struct stmt *s, const char *from,
     emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_to);", a, a, (long long)s->step, a);
 }
 
-/* Whether a tile's C asks where its queries end: products of whole tiles do not. */
+/* Whether a product's C uses the end of the axis' range. Products of whole tiles do not. */
+static bool product_asks_for_end(const struct emitter *x, const struct stmt *s, int axis)
+{
+    if (s->where || s->axis == axis || s->axes[0] == axis) return true;
+    return !x->l->array[s->operand[1].of].matrix && s->axes[1] == axis &&
+           emit_most_lanes(x, &s->assign[0].to) != x->lanes;
+}
+
+/* Whether a tile's C uses the end of its queries. */
 static bool asks_for_end(const struct emitter *x, const struct stmt *loop)
 {
     bool asks = loop->when && expr_uses(loop->when, expr_leaf(x->m, EXPR_HI, loop->axis));
-    for (const struct stmt *s = loop->body; s; s = s->next) asks |= s->op != LOOPS_DOT || s->where;
+    for (const struct stmt *s = loop->body; s; s = s->next)
+        asks |= s->op != LOOPS_DOT || product_asks_for_end(x, s, loop->axis);
     return asks;
 }
 
-/* The tiles of a block, which goes by the same names outside: of what is held the one of each. */
+/* The loop over the tiles of a block, whose range has the same names. Arrays with a tile for each of them get a pointer
+   to the current one. */
 static int block_loop(struct emitter *x, const struct stmt *s)
 {
     const char *a = x->m->axis[s->axis].name;
@@ -197,16 +207,16 @@ static int block_loop(struct emitter *x, const struct stmt *s)
     return 1;
 }
 
-/* A state has the first keys, and after those that it dropped the last ones: an array is read as if it had these, too,
-   so it begins earlier for the first keys. No range has both once some are dropped. */
+/* A state that drops keys has only the first and the last ones. Its arrays are indexed as if they had all keys, with an
+   offset that differs between first and last keys. No range contains both once keys are dropped. */
 static void choose_rows(struct emitter *x, const struct stmt *s, const char *from)
 {
-    if (!x->c->read_first || x->m->axis[s->axis].source != SIZE_N_K) return;
+    if (!x->c->state.read_first || x->m->axis[s->axis].source != SIZE_N_K) return;
     for (int k = 0; k < x->l->arrays; k++) {
         if (!emit_has_dropped(x, &x->l->array[k]) || !stmt_touches(s, k)) continue;
         const char *const name = emit_name(x->m->arena, x->l->array[k].name);
         emit_line(x, "const %s *const %s = last_%s + (%s < %lld ? call->dropped * %s_row : 0);",
-                  emit_stored(x->l->array[k].dtype), name, name, from, (long long)x->c->read_first, name);
+                  emit_stored(x->l->array[k].dtype), name, name, from, (long long)x->c->state.read_first, name);
     }
 }
 
@@ -221,10 +231,10 @@ int emit_tile_loops(struct emitter *x, const struct stmt *s)
         range_loop(x, s, name, &opened);
         from = arena_printf(arena, "%s[piece].from", name);
         end = arena_printf(arena, "%s[piece].to", name);
-    } else if (x->c->read_first && x->m->axis[s->axis].source == SIZE_N_K)
+    } else if (x->c->state.read_first && x->m->axis[s->axis].source == SIZE_N_K)
         open_loop(x, &opened, "{");
     choose_rows(x, s, from);
-    if (s->period) { /* the names are the loop's own: another over the same axis may follow in the block */
+    if (s->period) { /* a scope, because another loop over the same axis may follow in the block */
         open_loop(x, &opened, "{");
         emit_line(x, "const int64_t %s_end = %s;", a, end);
         if (s->apart)

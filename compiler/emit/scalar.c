@@ -1,4 +1,5 @@
-/* Scalar expressions as C: each subexpression that is used twice, or in an outer loop, has a name. */
+/* This file prints scalar expressions as C. A subexpression gets a name if it is used twice or computed in an outer
+ * loop. */
 #include "emit.h"
 #include "printer.h"
 #include "scalar.h"
@@ -81,7 +82,7 @@ static struct term name_term(struct nest *n, struct term t, enum level level, co
     return t;
 }
 
-/* NAME_1, NAME_2, …: what no array is called. */
+/* NAME_1, NAME_2, …: a name that no array has. */
 static const char *unused_name(struct nest *n, const char *name)
 {
     const struct loops *l = n->x->l;
@@ -178,14 +179,14 @@ static bool has_real(const struct expr *e)
     return false;
 }
 
-/* The smaller or larger of two scalars; unlike C's functions of that name it keeps NaN. */
+/* The minimum or maximum of two scalars. It keeps NaN, unlike fmin and fmax. */
 static const char *extreme(struct nest *n, enum expr_op op, const char *a, const char *b)
 {
     return scalar_format(n, "(%s %s %s || %s != %s ? %s : %s)", a, op == EXPR_MIN ? "<" : ">", b, a, a, a, b);
 }
 
-/* A real expression over indices alone, in double whatever the kernel's own type: what is compared or rounded down must
-   not be off by a bit. */
+/* A real expression over indices only. It is a double for every type of kernel, because it is compared or rounded down
+   and must be exact. */
 static struct term wide_term(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -202,9 +203,9 @@ static struct term wide_term(struct nest *n, const struct expr *e, enum level le
     if (expr_infix(e->op))
         return (struct term){scalar_format(n, "%s %s %s", a, expr_infix(e->op), b), KIND_DOUBLE, true, false};
     if (e->op == EXPR_NEG) return (struct term){scalar_format(n, "-%s", a), KIND_DOUBLE, true, false};
-    /* the rest lane by lane */
+    /* other operations are printed as a loop over the lanes */
     int number = x->temporaries++;
-    const char *function = e->op == EXPR_ABS ? "fabs" : expr_name(e->op), *value;
+    const char *value;
     enum level own = scalar_level_of(n, e);
     if (e->op == EXPR_SELECT) {
         const char *const parts[] = {arg[0].c, b, c};
@@ -230,8 +231,8 @@ static struct term wide_term(struct nest *n, const struct expr *e, enum level le
         if (e->op == EXPR_MIN || e->op == EXPR_MAX)
             value = extreme(n, e->op, scalar_format(n, "t_%d[lane]", number), scalar_wrapped(n, second));
         else
-            value = *second ? scalar_format(n, "%s(t_%d[lane], %s)", function, number, second)
-                            : scalar_format(n, "%s(t_%d[lane])", function, number);
+            value = *second ? scalar_format(n, "%s(t_%d[lane], %s)", expr_c_function(e->op), number, second)
+                            : scalar_format(n, "%s(t_%d[lane])", expr_c_function(e->op), number);
     }
     scalar_line(n, own,
                 scalar_format(n, "for (int lane = 0; lane < %d; lane++) t_%d[lane] = %s;", x->lanes, number, value));
@@ -255,7 +256,7 @@ static bool compares_reals(const struct expr *e)
     return compares(e) && (e->arg[0]->type == TYPE_REAL || e->arg[1]->type == TYPE_REAL);
 }
 
-/* One that all lanes share: of integers alone, or with comparisons of reals inside. */
+/* A scalar integer, possibly with comparisons of reals inside. */
 static struct term shared_integer(struct nest *n, const struct expr *e, enum level level)
 {
     enum kind kind = e->type == TYPE_BOOL ? KIND_BOOL : KIND_INT;
@@ -302,7 +303,7 @@ static struct term index_of_lanes(struct nest *n)
     return ints_of(scalar_format(n, "%s + lane_%s", base, x->suffix));
 }
 
-/* Looked up lane by lane. */
+/* Returns a term with the ids of all lanes. The emitted C looks up each id separately. */
 static struct term ids_of_lanes(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -310,11 +311,11 @@ static struct term ids_of_lanes(struct nest *n, const struct expr *e, enum level
     scalar_line(n, level, scalar_format(n, "ints_%s %s = %s;", x->suffix, name, at));
     scalar_line(n, level,
                 scalar_format(n, "for (int lane = 0; lane < %d; lane++) %s[lane] = id_at(%s, %s[lane], n_k);", x->lanes,
-                              name, emit_name(x->m->arena, e->name), name));
+                              name, emit_ids_of_sequence(x, e), name));
     return ints_of(name);
 }
 
-/* Reals over indices alone are compared as doubles, other reals as numbers of the kernel's type. */
+/* Reals over indices only are compared as doubles, and other reals in the kernel's type. */
 static struct term comparison(struct nest *n, const struct expr *e, enum level level)
 {
     struct term a, b;
@@ -334,7 +335,7 @@ static struct term comparison(struct nest *n, const struct expr *e, enum level l
         true, narrow};
 }
 
-/* One side of `and` and `or` by bits: a truth value of all lanes, 0 or -1, as wide as the other side. */
+/* An operand of a bitwise `and` or `or`: a truth value for each lane, 0 or -1, as wide as the other operand. */
 static const char *side(struct nest *n, struct term t, bool narrow)
 {
     if (!t.vector) t.c = scalar_format(n, "-(int64_t)%s", scalar_wrapped(n, t.c));
@@ -420,7 +421,7 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
 
 /* ---- reals ---- */
 
-/* Computed in double: the argument of sin and cos. */
+/* Returns the argument of sin or cos as a double. */
 static struct term double_term(struct nest *n, const struct expr *e, enum level level)
 {
     if (e->type != TYPE_REAL || e->op == EXPR_OPERAND || e->op == EXPR_REAL) {
@@ -437,9 +438,8 @@ static struct term double_term(struct nest *n, const struct expr *e, enum level 
     return as_double(n, scalar_term(n, e, level));
 }
 
-/* An integer as a number of the kernel's type. What changes from row to row of a tile is subtracted as such a number:
-   both it and the distance from the beginning of the tile are exact, and few machines convert vectors of 64-bit
-   integers. */
+/* An integer as a real of the kernel's type. The part that changes between rows of a tile is added as a real: both
+   parts are exact, and few machines convert vectors of 64-bit integers. */
 static struct term real_of_integer(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -450,7 +450,7 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
                              KIND_REAL, true, false};
     }
     struct form f = {.remainder = expr_int(x->m, 0)};
-    bool linear = form_add(x->m, &f, e, 1) && !on_rows(n, f.remainder); /* the rest may compare elements */
+    bool linear = form_add(x->m, &f, e, 1) && !on_rows(n, f.remainder); /* the remainder may compare elements */
     for (int k = 0; k < f.terms && linear; k++) linear = !on_rows(n, f.term[k].e);
     const char *rows = "";
     const struct expr *base = e;
@@ -458,7 +458,7 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
         int axis = n->s->axes[k];
         int64_t weight = f.weight[axis];
         if (axis == n->lane) continue;
-        if (weight == 0) { /* where the axis occurs at all it cancels, as in j - (i + j) */
+        if (weight == 0) { /* the axis does not occur, or cancels as in j - (i + j) */
             base = expr_replace(x->m, base, expr_leaf(x->m, EXPR_INDEX, axis), expr_int(x->m, 0));
             continue;
         }
@@ -470,13 +470,13 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
                              *times ? scalar_format(n, "(%s%s)", times, x->m->axis[axis].name) : x->m->axis[axis].name);
     }
     if (!linear) return scalar_as_real(n, scalar_term(n, e, level));
-    struct term start = scalar_as_real(n, scalar_term(n, base, LEVEL_LANE)); /* before its own name is counted */
+    struct term start = scalar_as_real(n, scalar_term(n, base, LEVEL_LANE)); /* before the expression gets a name */
     start = name_term(n, start, LEVEL_LANE, scalar_format(n, "t_%d", x->temporaries++));
     return (struct term){scalar_format(n, "%s%s", start.c, rows), KIND_REAL, true, false};
 }
 
-/* Whether e is, but for its sign, a number that is the same for the whole nest times an integer of every lane: a slope
-   times a distance. */
+/* Whether e is, except for its sign, a slope times a distance: a number for the whole nest times an integer for each
+   lane. */
 static bool is_slope(const struct nest *n, const struct expr *e)
 {
     if (e->op == EXPR_NEG) return is_slope(n, e->arg[0]);
@@ -486,8 +486,8 @@ static bool is_slope(const struct nest *n, const struct expr *e)
            scalar_level_of(n, slope) == LEVEL_UNIFORM;
 }
 
-/* a + b or a - b in float where one is a slope times a distance: the slope, a double, in two parts, of which the first
-   has so few bits that its product is exact, and is added first. */
+/* a + b or a - b in float, with a slope times a distance on one side. The slope is a double and is split in two parts.
+   The first part has few enough bits for its product to be exact, and is added first. */
 static struct term slope_term(struct nest *n, const struct expr *e, enum level level)
 {
     struct emitter *x = n->x;
@@ -524,7 +524,7 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
         struct term a = double_term(n, e->arg[0], level);
         if (!a.vector)
             return scalar_as_real(
-                n, (struct term){scalar_format(n, "%s(%s)", expr_name(e->op), a.c), KIND_DOUBLE, false, false});
+                n, (struct term){scalar_format(n, "%s(%s)", expr_c_function(e->op), a.c), KIND_DOUBLE, false, false});
         if (!is_name(a.c) || strchr(a.c, '('))
             a = name_term(n, a, level, scalar_format(n, "angle%d", n->x->temporaries++));
         return (struct term){scalar_format(n, "%s_%s(&%s)", expr_name(e->op), x->suffix, a.c), KIND_REAL, true, false};
@@ -532,7 +532,7 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
     if (e->op == EXPR_FLOOR && vector && !expr_has(e, EXPR_OPERAND)) return scalar_as_real(n, wide_term(n, e, level));
     bool sum = e->op == EXPR_ADD || e->op == EXPR_SUB;
     if (narrow && vector && sum && (is_slope(n, e->arg[0]) || is_slope(n, e->arg[1]))) return slope_term(n, e, level);
-    /* scalars over indices alone stay doubles */
+    /* scalars over indices only stay doubles */
     bool exact = !vector && !expr_has(e, EXPR_OPERAND);
     struct term arg[3] = {{"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}, {"", KIND_REAL, false, false}};
     for (int k = 0; k < expr_arity(e->op); k++) {
@@ -563,7 +563,7 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
                              true, false};
     }
     if (!vector) {
-        const char *name = e->op == EXPR_ABS ? "fabs" : expr_name(e->op);
+        const char *name = expr_c_function(e->op);
         if (e->op == EXPR_MIN || e->op == EXPR_MAX) {
             for (int k = 0; k < 2; k++)
                 if (!is_name(arg[k].c) || strchr(arg[k].c, '('))
@@ -575,7 +575,7 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
         return (struct term){scalar_format(n, "%s%s(%s)", name, f, a), kind, false, false};
     }
     a = scalar_as_vector(n, arg[0]);
-    if (e->op == EXPR_MIN || e->op == EXPR_MAX) { /* NaN stays if it is the first */
+    if (e->op == EXPR_MIN || e->op == EXPR_MAX) { /* a NaN in the first argument stays */
         bool first = e->arg[1]->op == EXPR_REAL, either = !first && e->arg[0]->op != EXPR_REAL;
         b = scalar_as_vector(n, arg[1]);
         return (struct term){scalar_format(n, "%s_%s%s(%s, %s)", expr_name(e->op), either ? "nan_" : "", x->suffix,

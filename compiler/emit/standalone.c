@@ -1,13 +1,13 @@
 /* --standalone: what a kernel needs of the runtime as text for the kernel's own files: the types of attnrt.h, and of
    the functions those that it calls. */
-#include "pieces.h"
+#include "definitions.h"
 #include "printer.h"
 #include "../support/support.h"
 
 #include <string.h>
 
 /* The files of the runtime that kernels call, embedded when attnc is built. */
-extern const char attnrt_problem[], attnrt_random[], attnrt_ranges[], attnrt_draw[], attnrt_tiles[];
+extern const char attnrt_problem[], attnrt_random[], attnrt_ranges[], attnrt_draw[], attnrt_processor[];
 
 void standalone_types(struct text *out)
 {
@@ -25,7 +25,7 @@ void standalone_functions(struct arena *arena, const char *kernel, struct text *
                                 attnrt_random,
                                 attnrt_ranges,
                                 attnrt_draw,
-                                attnrt_tiles};
+                                attnrt_processor};
     for (size_t f = 0; f < sizeof file / sizeof *file; f++) pieces_add(all, file[f], true);
     pieces_want(all, kernel);
     text_add(out, "/* ==== what the kernel calls of attnc's runtime library ==== */\n");

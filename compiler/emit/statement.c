@@ -1,4 +1,4 @@
-/* Statements of the loop IR as C. */
+/* This file prints the statements of the loop IR as C. */
 #include "printer.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static void close_block(struct emitter *x)
     emit_line(x, "}");
 }
 
-/* Whether a loop before this one has declared the same names. */
+/* Whether an earlier loop of the list has declared the same names. */
 static bool follows_its_like(const struct stmt *first, const struct stmt *s)
 {
     for (; first != s; first = first->next)
@@ -22,7 +22,8 @@ static bool follows_its_like(const struct stmt *first, const struct stmt *s)
     return false;
 }
 
-/* A statement, and those after it that run under the same condition; returns the last. */
+/* Prints a statement and the statements after it that run under the same condition. Returns the last statement printed.
+ */
 static const struct stmt *emit_simple(struct emitter *x, const struct stmt *s)
 {
     const char *condition = emit_condition(x, s);
@@ -76,7 +77,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             emit_drawn_lists(x, s, true);
             emit_ids(x, s, true);
             if (s->when)
-                emit_line(x, "if (!(%s)) continue; /* nothing in the tile can be seen */", emit_integer(x, s->when));
+                emit_line(x, "if (!(%s)) continue; /* no query sees a key of the tile */", emit_integer(x, s->when));
             x->cut[s->axis] |= part;
             emit_statements(x, s->body);
             x->cut[s->axis] &= !part;
@@ -95,7 +96,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
         }
         case LOOPS_IF:
             emit_line(x, "if (%s) {%s", s->where ? emit_integer(x, s->where) : emit_outside(x, s),
-                      s->body && s->body->op == LOOPS_FOR ? "" : " /* the tile is not wholly inside the mask */");
+                      s->body && s->body->op == LOOPS_FOR ? "" : " /* the tile is partly outside the mask */");
             open_block(x);
             emit_statements(x, s->body);
             close_block(x);

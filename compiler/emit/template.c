@@ -1,6 +1,5 @@
-/* C that stands in files of its own (emit/c/) becomes C of a kernel: names get their values, and what a condition
-   leaves out goes. */
-#include "pieces.h"
+/* Fills templates: the C in emit/embedded/ becomes C of a kernel, with values in place of names. */
+#include "definitions.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -11,8 +10,8 @@ enum { MAX_DEPTH = 16 };
 struct filling {
     const struct template_names *names;
     struct text *out;
-    bool taken[MAX_DEPTH], done[MAX_DEPTH],
-        own[MAX_DEPTH]; /* by depth of #if: its lines are taken; some branch was; the condition is ours */
+    /* by depth of #if: its lines are taken; a branch was taken; the template evaluates its condition */
+    bool taken[MAX_DEPTH], done[MAX_DEPTH], own[MAX_DEPTH];
     int depth;
 };
 
@@ -34,7 +33,7 @@ static const struct template_value *find(const struct template_names *t, const c
     return NULL;
 }
 
-/* `NAME`, `!NAME` or `NAME > number`, or several with && between them; false when the condition is not ours. */
+/* Evaluates `NAME`, `!NAME` or `NAME > number`, or several joined by &&. False if a word is no name of the template. */
 static bool condition(const struct filling *x, const char *c, bool *holds)
 {
     for (*holds = true;; c += 2) {
@@ -53,7 +52,7 @@ static bool condition(const struct filling *x, const char *c, bool *holds)
     }
 }
 
-/* A directive of ours says what is taken, and is no line of the result. */
+/* Whether the line is a directive of the template, which the result does not contain. */
 static bool directive(struct filling *x, const char *line)
 {
     bool holds = false;
@@ -82,7 +81,8 @@ static bool directive(struct filling *x, const char *line)
     return false;
 }
 
-/* An empty value takes a blank beside it along, and one that goes on a list the blank before it. */
+/* Replaces a name by `text`. If `text` is empty, a blank next to the name is removed. If `text` begins with a comma,
+   the blank before the name is removed. */
 static void put(struct filling *x, const char *text, size_t length, const char **next, bool first)
 {
     while ((!length || *text == ',') && !first && x->out->length && x->out->data[x->out->length - 1] == ' ')
@@ -164,7 +164,7 @@ const char *template_fill(const struct template_names *t, const char *file)
         if (!(*line == '#' && directive(&x, line)) && x.taken[x.depth]) fill_line(&x, line, end);
         line = *end ? end + 1 : end;
     }
-    const char *kept = arena_copy(t->arena, made.data);
+    const char *kept = arena_copy(t->arena, made.data ? made.data : "");
     text_free(&made);
     return kept;
 }

@@ -1,17 +1,17 @@
-/* The functions on vectors, and the products, that one target's code uses: from emit/c/vector.c and emit/c/product.c,
-   with the names and conditions there as this target and its kernel have them. */
-#include "pieces.h"
+/* This file prints the vector functions and products that the code for one target uses. The text is from the templates
+   vector.c, product.c and matrix.c in emit/embedded/, which are filled in for the target and the kernel. */
+#include "definitions.h"
 #include "printer.h"
 #include "../target/target.h"
 
 #include <string.h>
 
 extern const char kernel_vector[], kernel_product[],
-    kernel_matrix[]; /* emit/c/vector.c, emit/c/product.c, emit/c/matrix.c */
+    kernel_matrix[]; /* emit/embedded/vector.c, emit/embedded/product.c, emit/embedded/matrix.c */
 
 enum order { IN_ORDER, SWAPPED, UPPER, LOWER, INTERLEAVED };
 
-/* The elements of two vectors, the second's after the first's, that a vector is made of. */
+/* The indices of a shuffle of two vectors. The second vector's elements are numbered after the first's. */
 static const char *elements(struct arena *arena, int lanes, enum order order, int half)
 {
     struct text list = {0};
@@ -51,18 +51,17 @@ static void set_constants(struct template_names *x, bool f64, bool instructions)
     template_set(x, "EXP2_MIN", instructions ? (f64 ? "-1022.0" : "-126.0f") : f64 ? "-1023.0" : "-127.0f");
 }
 
-/* Whether registers hold the sums of a row with a vector of keys, which are as many as a core adds up at a time, and
-   the row. */
+/* Returns whether the target has enough registers for a row and the sums of the row with a vector of keys. */
 static bool is_roomy(const struct target *target)
 {
     return target->registers > 16 && target->vector_bytes == 64;
 }
 
-/* What is known of the target and the kernel. */
+/* Sets the names that depend on the target and the kernel. */
 static void set_all(struct template_names *x, const struct emitter *e)
 {
     const struct target *target = e->c->target;
-    const bool f64 = e->m->dtype == DTYPE_F64, dq = strstr(target->attribute, "avx512dq") != NULL;
+    const bool f64 = e->m->dtype == DTYPE_F64, dq = target->scales;
     template_set(x, "_T", arena_printf(x->arena, "_%s", e->suffix));
     template_set(x, "TARGET", *target->attribute ? arena_printf(x->arena, "TARGET_%s", e->suffix) : "");
     template_set(x, "REAL", e->real);
@@ -76,18 +75,18 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set(x, "LOAD_STORED",
                  arena_printf(x->arena, "%s_%s", dtype_bytes(e->m->dtype) == 2 ? "widened" : "load", e->suffix));
     template_set_number(x, "DQ", dq);
-    template_set_number(x, "F16C", strstr(target->attribute, "f16c") != NULL);
+    template_set_number(x, "F16C", target->converts_f16);
     template_set_number(x, "BF16_PRODUCTS", target_has(target, TARGET_BF16_PRODUCTS));
     template_set_number(x, "MATRIX_UNITS", target_has(target, TARGET_MATRIX_UNITS));
-    template_set_number(x, "AVX", strstr(target->attribute, "avx") != NULL);
+    template_set_number(x, "AVX", target->takes_roots);
     set_constants(x, f64, dq);
-    template_set_number(x, "AHEAD", 64); /* rows: so far that they have come from memory by the time they are copied */
+    template_set_number(x, "AHEAD", 64); /* rows: enough to hide the latency of memory */
     template_set_number(x, "EARLY", dtype_bytes(e->m->dtype) == 2 ? target->early_narrow : target->early);
     template_set_number(x, "EARLY_FOR_SEVERAL", target->early_for_several);
     template_set_number(x, "SEVERAL", dtype_bytes(e->m->dtype) == 2 ? 2 : target->several_from);
     template_set_number(x, "ROOMY", is_roomy(target));
     template_set_number(x, "NEAR", 4 - target->near); /* as __builtin_prefetch has it */
-    template_set_number(x, "SOME", 16);               /* rows: no more than a core can wait for at a time */
+    template_set_number(x, "SOME", 16);               /* rows: as many as a core can have in flight */
     template_set(x, "IOTA", elements(x->arena, e->lanes, IN_ORDER, 0));
     template_set(x, "INTERLEAVED", elements(x->arena, e->lanes, INTERLEAVED, 0));
     for (int half = 1; half < e->lanes; half *= 2) {
@@ -106,7 +105,7 @@ static void set_all(struct template_names *x, const struct emitter *e)
     template_set(x, "COMPENSATION_NULL", e->compensated ? ", NULL" : "");
 }
 
-/* What only the product of numbers, or of pairs of them, has. */
+/* Sets the names for products of numbers, or of pairs of bf16. */
 static void set_product(struct template_names *x, const struct emitter *e, bool paired)
 {
     const bool f64 = e->m->dtype == DTYPE_F64;
@@ -122,7 +121,7 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
     template_set_number(x, "MAX_STEPS", paired ? e->region_pairs + e->region_pairs % 2 : e->region_keys);
     template_set_number(x, "MAX_TERMS", e->along_terms);
     template_set_number(x, "MAX_LANES", e->fetched_lanes);
-    template_set_number(x, "UNIT_DEPTH", e->unit_depth ? e->unit_depth : 32);
+    template_set_number(x, "UNIT_DEPTH", e->unit_depth ? e->unit_depth : e->c->target->matrix.depth);
     const bool fetched = !paired && e->fetched_lanes > 0 && is_roomy(e->c->target);
     template_set_number(x, "FETCHED", fetched);
     template_set(x, "EARLY_PARAMETER", fetched ? ", const int64_t early" : "");
@@ -135,22 +134,26 @@ static void set_product(struct template_names *x, const struct emitter *e, bool 
     template_set(x, "COMPENSATION_OF_THE_ROW",
                  e->compensated ? ", compensation ? compensation + r * c_row : NULL" : "");
     template_set(x, "COMPENSATION_OF_COLUMN", e->compensated ? ", compensation ? compensation + x : NULL" : "");
-    static const char *const names[] = {"bits",          "bit",       "finite",      "add_seen",    "add_seen_lanes",
-                                        "block",         "parts",     "dot",         "dot_finite",  "dot_finite_lanes",
-                                        "columns",       "dot_along", "dot_fetched", "dot_ahead",   "row",
-                                        "finite_stored", "fetch",     "dot_early",   "all_columns", "some_columns"};
+    static const char *const names[] = {
+        "bits",        "bit",          "finite",     "add_seen",         "add_seen_lanes", "block",
+        "parts",       "dot",          "dot_finite", "dot_finite_lanes", "columns",        "dot_along",
+        "dot_fetched", "dot_ahead",    "row",        "finite_stored",    "fetch",          "dot_early",
+        "all_columns", "some_columns", "blocks",     "narrow",           "lanes_in_blocks"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         template_set(x, arena_printf(x->arena, "%s_T", names[k]),
                      arena_printf(x->arena, "%s_%s%s", names[k], paired ? "paired_" : "", e->suffix));
+}
+
+/* Sets the name to a call for each number of rows after the whole blocks. */
+static void set_cases(struct template_names *x, const char *name, int rows, const char *function, const char *arguments)
+{
     struct text cases = {0};
-    for (int r = e->rows - 1; r > 0; r--)
-        text_add(&cases,
-                 "%s        case %d: parts_%s%s(%d, vectors, steps, part, a + r * a_row, a_row, a_step, b + %sx, "
-                 "b_step, c + r * c_row + x, c_row, then%s, f%s%s); break;",
-                 r < e->rows - 1 ? "\n" : "", r, paired ? "paired_" : "", e->suffix, r, paired ? "2 * " : "",
-                 paired ? ", by" : "", e->compensated ? ", left ? left + r * c_row : NULL" : "",
-                 fetched ? ", early" : "");
-    template_set(x, "CASES", cases.data ? arena_copy(x->arena, cases.data) : "");
+    text_add(&cases, "\n\n");
+    for (int r = rows - 1; r > 0; r--)
+        text_add(&cases, "        case %d: %s(%d, %s); break;\n", r, function, r, arguments);
+    struct text filled = {0};
+    text_add(&filled, "%s", template_fill(x, cases.data));
+    template_set_text(x, name, &filled);
     text_free(&cases);
 }
 
@@ -159,10 +162,17 @@ void emit_vector_functions(const struct emitter *e, const char *code, struct tex
     struct arena *arena = e->m->arena;
     struct pieces *all = pieces_new(arena);
     const bool pairs = target_has(e->c->target, TARGET_BF16_PRODUCTS);
-    for (int paired = 0; paired <= (pairs ? 1 : 0); paired++) { /* a name takes the first value that there is for it */
+    for (int paired = 0; paired <= (pairs ? 1 : 0); paired++) { /* the first value of a name counts */
         struct template_names x = {.arena = arena};
         set_product(&x, e, paired);
         set_all(&x, e);
+        set_cases(&x, "CASES", e->rows, "parts_T",
+                  "vectors, steps, span, a + r * a_row, a_row, a_step, b + IN_PER_REAL x, b_step, c + r * c_row + x, "
+                  "c_row, update BY_ARGUMENT, f COMPENSATION_OF_ROW EARLY_ARGUMENT");
+        set_cases(
+            &x, "NARROW_CASES", e->rows, "block_T",
+            "1, some, from + r * a_row, a_row, a_step, b + t * b_step + IN_PER_REAL x, b_step, c + r * c_row + x, "
+            "c_row, now BY_ARGUMENT, f COMPENSATION_OF_ROW NOT_EARLY");
         if (!paired) pieces_add(all, template_fill(&x, kernel_vector), false);
         pieces_add(all, template_fill(&x, kernel_product), false);
         if (paired && target_has(e->c->target, TARGET_MATRIX_UNITS))

@@ -1,6 +1,6 @@
-/* The user's expression as C: libclang parses it, as the value of a function in a file that exists only in memory, and
-   its syntax tree becomes a scalar expression. Types are checked here and not by C's rules alone: every integer has 64
-   bits. libclang is loaded when the first expression is met. */
+/* The user's expression as C. libclang parses it as the return value of a function in a file that exists only in
+   memory, and its syntax tree becomes a scalar expression. Types are checked here, because C's rules do not suffice:
+   every integer has 64 bits. libclang is loaded when the first expression is read. */
 #include "expression.h"
 #include "reader.h"
 
@@ -105,17 +105,28 @@ bool expression_library_missing(void)
 /* ---- the file in memory ---- */
 
 static const char file_name[] = "attnc-expression.c";
-/* Everything is an integer to clang, for the types are found when its tree is read: fmin of integers is an integer
-   there. */
-static const char before[] =
-    "long long exp(long long), log(long long), tanh(long long), sqrt(long long), fabs(long long), floor(long long);\n"
-    "long long fmin(long long, long long), fmax(long long, long long), pow(long long, long long);\n"
-    "long long attnc_value(long long s, long long i, long long j, long long h) { return (\n";
+static const char before[] = "long long attnc_value(long long s, long long i, long long j, long long h) { return (\n";
 static const char after[] = "\n); }\n";
+
+/* The text before the user's: a declaration of each function, and the beginning of another one, whose value is the
+   user's text. All declarations use integers; the types are determined when the tree is read, because fmin of two
+   integers is an integer here. Sets *functions to the number of declarations. */
+static const char *text_before(struct arena *arena, int *functions)
+{
+    const char *text = "";
+    *functions = 0;
+    for (int op = 0; op < EXPR_OPS; op++) {
+        if (!expr_is_for_users((enum expr_op)op)) continue;
+        const char *second = expr_arity((enum expr_op)op) == 2 ? ", long long" : "";
+        text = arena_printf(arena, "%slong long %s(long long%s);\n", text, expr_c_function((enum expr_op)op), second);
+        ++*functions;
+    }
+    return arena_printf(arena, "%s%s", text, before);
+}
 
 /* ---- from the syntax tree to expressions ---- */
 
-/* A value: `real` says C's type, which may be double where the expression has kept an integer that is the same number:
+/* A value. `real` is its type in C, which may be double where the expression stays an integer of the same value, as in
    floor(i). */
 struct typed {
     const struct expr *e;
@@ -125,6 +136,7 @@ struct typed {
 struct lowering {
     struct expression_reader *r;
     struct module *m;
+    size_t start; /* where the user's text begins in the file */
 };
 
 static const struct typed nothing = {NULL, false};
@@ -133,7 +145,7 @@ static size_t offset_of(const struct lowering *x, CXSourceLocation location)
 {
     unsigned offset = 0;
     lib.clang_getSpellingLocation(location, NULL, NULL, NULL, &offset);
-    size_t start = sizeof before - 1, at = offset >= start ? offset - start : 0;
+    size_t at = offset >= x->start ? offset - x->start : 0;
     return at < x->r->last ? at : x->r->last;
 }
 
@@ -180,7 +192,7 @@ static const struct expr *make(const struct lowering *x, enum expr_op op, const 
     return expr_make(x->m, op, a, b, NULL);
 }
 
-/* The same number as a real expression. */
+/* The value as a real expression. */
 static const struct expr *as_real(const struct lowering *x, const struct expr *e)
 {
     if (e->type == TYPE_REAL) return e;
@@ -189,7 +201,8 @@ static const struct expr *as_real(const struct lowering *x, const struct expr *e
 
 static const struct expr *truth(const struct lowering *x, const struct expr *e);
 
-/* Of a truth value. Comparisons of integers turn around, so that the passes meet j <= i however it was written. */
+/* The negation of a truth value. Comparisons of integers are normalised, so that passes see j <= i however it was
+   written. */
 static const struct expr *negation(const struct lowering *x, const struct expr *e)
 {
     bool integers = e->arg[1] && e->arg[0]->type != TYPE_REAL && e->arg[1]->type != TYPE_REAL;
@@ -215,7 +228,7 @@ static const struct expr *truth(const struct lowering *x, const struct expr *e)
     return make(x, EXPR_NE, e, e->type == TYPE_REAL ? expr_real(x->m, 0) : expr_int(x->m, 0));
 }
 
-/* Nodes of the expression as a tree, which is how the passes walk it; more than `max` is as good as infinite. */
+/* The number of nodes of the expression as a tree, because passes walk it as a tree. Stops counting after `max`. */
 static int nodes(const struct expr *e, int max)
 {
     int count = 1;
@@ -223,7 +236,7 @@ static int nodes(const struct expr *e, int max)
     return count;
 }
 
-/* What every value goes through: constants are finite, and the whole stays small. */
+/* Checks every value: constants are finite, and the expression has at most EXPRESSION_MAX_NODES nodes. */
 static struct typed finish(const struct lowering *x, CXCursor at, const struct expr *e, bool real)
 {
     if (e->op == EXPR_REAL && !isfinite(e->real)) {
@@ -240,7 +253,7 @@ static struct typed finish(const struct lowering *x, CXCursor at, const struct e
 
 static struct typed lower(const struct lowering *x, CXCursor cursor);
 
-/* The same with where it is written, for what is said of exponentials. */
+/* As finish; also records the position of an exponential for messages about overflow. */
 static struct typed finish_exponential(const struct lowering *x, CXCursor at, const struct expr *e,
                                        const struct expr *exponential)
 {
@@ -250,7 +263,17 @@ static struct typed finish_exponential(const struct lowering *x, CXCursor at, co
     return finish(x, at, e, true);
 }
 
-/* C's division of integers, which here gives 0 where it divides by 0; what is emitted must not. */
+/* Warns of 1 / 8, which is 0. */
+static void warn_of_remainder(const struct lowering *x, CXCursor at, const struct expr *a, const struct expr *b)
+{
+    if (a->op != EXPR_INT || b->op != EXPR_INT || b->integer == 0 || b->integer == -1 || a->integer % b->integer == 0)
+        return;
+    const long long above = (long long)a->integer, below = (long long)b->integer;
+    expression_warning(x->r, begin_of(x, at), "%lld / %lld is %lld, because both are integers; write %lld.0 / %lld",
+                       above, below, above / below, above, below);
+}
+
+/* Integer division as in C, with 0 as the result of a division by 0. The emitted code must not divide by 0. */
 static const struct expr *divide_integers(const struct lowering *x, const struct expr *a, const struct expr *b)
 {
     if (b->op == EXPR_INT) return make(x, EXPR_DIV, a, b);
@@ -271,7 +294,8 @@ static bool overflows(enum expr_op op, int64_t a, int64_t b)
     }
 }
 
-/* Whether an exponential is a factor: the passes keep it from overflowing as long as they see it in a product. */
+/* True if a factor is an exponential. Passes can only keep an exponential from overflowing if they see it in a
+   product. */
 static bool exponential(const struct expr *e)
 {
     return e->op == EXPR_EXP || (e->op == EXPR_MUL && (exponential(e->arg[0]) || exponential(e->arg[1])));
@@ -289,7 +313,7 @@ static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor r
         expression_error(x->r, begin_of(x, a.real ? at : right), "'%%' takes integers, not doubles");
         return nothing;
     }
-    if (real && (op == EXPR_MUL || op == EXPR_DIV)) { /* sums of small integers are the same in both */
+    if (real && (op == EXPR_MUL || op == EXPR_DIV)) { /* sums of small integers are the same in both types */
         a.e = as_real(x, a.e);
         b.e = as_real(x, b.e);
     }
@@ -303,13 +327,16 @@ static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor r
     }
     if (op == EXPR_DIV && real && exponential(a.e))
         return finish(x, at, make(x, EXPR_MUL, a.e, make(x, EXPR_DIV, expr_real(x->m, 1), b.e)), true);
-    if (op == EXPR_DIV && !real) return finish(x, at, divide_integers(x, a.e, b.e), false);
+    if (op == EXPR_DIV && !real) {
+        warn_of_remainder(x, at, a.e, b.e);
+        return finish(x, at, divide_integers(x, a.e, b.e), false);
+    }
     if (op == EXPR_MOD && b.e->op != EXPR_INT)
         return finish(x, at, make(x, EXPR_SUB, a.e, make(x, EXPR_MUL, b.e, divide_integers(x, a.e, b.e))), false);
     return finish(x, at, make(x, op, a.e, b.e), real);
 }
 
-/* a == b or a != b; a comparison with 0 or 1 is the truth value itself. */
+/* a == b or a != b. A comparison of a truth value with 0 or 1 becomes the truth value or its negation. */
 static const struct expr *equality(const struct lowering *x, const struct expr *a, const struct expr *b, bool equal)
 {
     if (a->op == EXPR_INT)
@@ -370,7 +397,7 @@ static struct typed lower_choice(const struct lowering *x, CXCursor cursor)
     if (c.count != 3) return nothing;
     struct typed condition = lower(x, c.cursor[0]), a = lower(x, c.cursor[1]), b = lower(x, c.cursor[2]);
     if (!condition.e || !a.e || !b.e) return nothing;
-    bool both = a.e->op == EXPR_EXP && b.e->op == EXPR_EXP; /* one exponential of either exponent */
+    bool both = a.e->op == EXPR_EXP && b.e->op == EXPR_EXP; /* two exponentials become one with a selected exponent */
     const struct expr *chosen = expr_make(x->m, EXPR_SELECT, truth(x, condition.e), both ? a.e->arg[0] : a.e,
                                           both ? b.e->arg[0] : b.e);
     if (!both) return finish(x, cursor, chosen, a.real || b.real);
@@ -386,7 +413,7 @@ static struct typed lower_power(const struct lowering *x, CXCursor at, const str
         const struct expr *made = make(x, EXPR_POW, as_real(x, base), as_real(x, exponent));
         return finish_exponential(x, at, made, made);
     }
-    /* a whole power is a product, which has features where its factors have */
+    /* an integer power becomes a product, which has features if its factors have */
     const struct expr *power = expr_power(x->m, as_real(x, base), (int64_t)fabs(n));
     return finish(x, at, n < 0 ? make(x, EXPR_DIV, expr_real(x->m, 1), power) : power, true);
 }
@@ -394,23 +421,21 @@ static struct typed lower_power(const struct lowering *x, CXCursor at, const str
 static struct typed lower_call(const struct lowering *x, CXCursor cursor)
 {
     const char *name = spelling(x, cursor);
-    const struct expression_function *f = NULL;
-    for (int k = 0; k < expression_function_count; k++)
-        if (strcmp(name, expression_functions[k].name) == 0) f = &expression_functions[k];
-    if (!f || lib.clang_Cursor_getNumArguments(cursor) != f->arguments) {
+    const enum expr_op op = expression_function(name);
+    if (op == EXPR_OPS || lib.clang_Cursor_getNumArguments(cursor) != expr_arity(op)) {
         expression_error(x->r, begin_of(x, cursor), "this call is not part of expressions");
         return nothing;
     }
     struct typed arg[2] = {nothing, nothing};
-    for (int k = 0; k < f->arguments; k++)
+    for (int k = 0; k < expr_arity(op); k++)
         if (!(arg[k] = lower(x, lib.clang_Cursor_getArgument(cursor, (unsigned)k))).e) return nothing;
     const struct expr *a = arg[0].e, *b = arg[1].e;
-    if (f->op == EXPR_POW) return lower_power(x, cursor, a, b);
-    if (f->op == EXPR_FLOOR && a->type != TYPE_REAL) return (struct typed){a, true};
-    /* of integers these are integers, exact for any position */
-    bool integer = (f->op == EXPR_ABS || f->op == EXPR_MIN || f->op == EXPR_MAX) && !arg[0].real && !arg[1].real;
-    const struct expr *made = make(x, f->op, a, b);
-    return f->op == EXPR_EXP ? finish_exponential(x, cursor, made, made) : finish(x, cursor, made, !integer);
+    if (op == EXPR_POW) return lower_power(x, cursor, a, b);
+    if (op == EXPR_FLOOR && a->type != TYPE_REAL) return (struct typed){a, true};
+    /* for integers the result is an integer, exact for every position */
+    bool integer = (op == EXPR_ABS || op == EXPR_MIN || op == EXPR_MAX) && !arg[0].real && !arg[1].real;
+    const struct expr *made = make(x, op, a, b);
+    return op == EXPR_EXP ? finish_exponential(x, cursor, made, made) : finish(x, cursor, made, !integer);
 }
 
 static struct typed lower_name(const struct lowering *x, CXCursor cursor)
@@ -436,7 +461,7 @@ static struct typed lower_number(const struct lowering *x, CXCursor cursor)
 static struct typed lower(const struct lowering *x, CXCursor cursor)
 {
     switch ((int)lib.clang_getCursorKind(cursor)) {
-    case CXCursor_UnexposedExpr: /* a conversion that C makes */
+    case CXCursor_UnexposedExpr: /* an implicit conversion */
     case CXCursor_ParenExpr: {
         struct children c = children_of(cursor);
         if (c.count == 1) return lower(x, c.cursor[0]);
@@ -457,7 +482,7 @@ static struct typed lower(const struct lowering *x, CXCursor cursor)
 
 /* ---- clang on the file ---- */
 
-/* clang's message in our words, where it speaks of what the user has not written. */
+/* Replaces clang's message by ours if it refers to code that the user did not write. */
 static void report_syntax(const struct lowering *x, size_t at, const char *message)
 {
     static const struct {
@@ -477,7 +502,7 @@ static void report_syntax(const struct lowering *x, size_t at, const char *messa
     expression_error(x->r, at, "%s", message);
 }
 
-/* Reports the first error of clang's, which the others may follow from; false if there is one. */
+/* Reports only clang's first error, because the others may follow from it; false if there is one. */
 static bool check_syntax(const struct lowering *x, CXTranslationUnit unit)
 {
     bool good = true;
@@ -496,14 +521,14 @@ static bool check_syntax(const struct lowering *x, CXTranslationUnit unit)
     return good;
 }
 
-/* The value that the last function returns. False unless the file is what was written: nine functions, and one whose
-   body returns one value. */
-static bool find_value(CXTranslationUnit unit, CXCursor *value)
+/* Finds the value that the last function returns. False unless the file has that many declarations of functions and
+   then a function that returns a single value. */
+static bool find_value(CXTranslationUnit unit, int functions, CXCursor *value)
 {
-    static const struct {
+    const struct {
         enum CXCursorKind last;
         int children;
-    } path[] = {{CXCursor_FunctionDecl, 10}, {CXCursor_CompoundStmt, 5}, {CXCursor_ReturnStmt, 1}};
+    } path[] = {{CXCursor_FunctionDecl, functions + 1}, {CXCursor_CompoundStmt, 5}, {CXCursor_ReturnStmt, 1}};
     CXCursor at = lib.clang_getTranslationUnitCursor(unit);
     for (size_t k = 0; k < sizeof path / sizeof *path; k++) {
         struct children c = children_of(at);
@@ -524,7 +549,10 @@ static const struct expr *parse(struct lowering *x)
         return NULL;
     }
     static const char *const arguments[] = {"-xc", "-std=gnu11", "-nostdinc", "-fno-builtin", "-ferror-limit=1"};
-    const char *source = arena_printf(r->arena, "%s%s%s", before, r->text, after);
+    int functions;
+    const char *head = text_before(r->arena, &functions);
+    const char *source = arena_printf(r->arena, "%s%s%s", head, r->text, after);
+    x->start = strlen(head);
     struct CXUnsavedFile file = {file_name, source, (unsigned long)strlen(source)};
     CXIndex index = lib.clang_createIndex(0, 0);
     CXTranslationUnit unit = NULL;
@@ -535,7 +563,7 @@ static const struct expr *parse(struct lowering *x)
     if (failed || !unit)
         expression_error(r, 0, "libclang cannot read this expression");
     else if (check_syntax(x, unit)) {
-        if (find_value(unit, &value)) made = lower(x, value).e;
+        if (find_value(unit, functions, &value)) made = lower(x, value).e;
         if (made && r->positions) made = truth(x, made);
         if (!made && !r->failed) expression_error(r, 0, "this is not an expression");
     }

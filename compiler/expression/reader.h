@@ -1,4 +1,4 @@
-/* What the files that read the user's expressions (tokens.c, clang.c) share. */
+/* Declarations that tokens.c and clang.c share: they read the expressions of the user. */
 #ifndef ATTNC_EXPRESSION_READER_H
 #define ATTNC_EXPRESSION_READER_H
 
@@ -16,7 +16,7 @@ struct expression_reader {
     struct arena *arena;
     const char *text;
     size_t length;
-    bool positions; /* s is not a name here */
+    bool positions; /* s is not allowed */
     expression_report *report;
     void *user;
     bool failed;
@@ -25,21 +25,17 @@ struct expression_reader {
     struct exponential exponential[EXPRESSION_MAX_TOKENS];
 };
 
-struct expression_function {
-    const char *name;
-    int arguments;
-    enum expr_op op;
-};
-extern const struct expression_function expression_functions[];
-extern const int expression_function_count;
+/* The operation that users write as a call of this name; EXPR_OPS if there is none. */
+enum expr_op expression_function(const char *name);
 
-/* At an offset into the text. */
+/* Reports an error at an offset into the text. */
 void expression_error(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);
+void expression_warning(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);
 void expression_note(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);
-/* Reports every token that is outside the language, and what is too large; false after that. What it lets pass has no
-   names but those of the language, balanced parentheses, and no character that could end an expression. */
+/* Reports every token that is not part of the language, and limits that are exceeded; returns false after an error.
+   Accepted text has only names of the language, balanced parentheses, and no character that could end an expression. */
 bool expression_check_text(struct expression_reader *r);
-/* The number at an offset, which expression_check_text has let pass. Sets *integer when it is one. */
+/* The number at an offset of accepted text. Sets *is_integer, and *integer if it is one. */
 double expression_number(const struct expression_reader *r, size_t offset, bool *is_integer, int64_t *integer);
 
 #endif

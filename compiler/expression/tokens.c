@@ -1,5 +1,5 @@
-/* The user's expression before it meets libclang: its tokens one by one, so that what is outside the language never
-   gets there, and so that neither its length nor its nesting can exhaust a stack. */
+/* Checks the tokens of the user's expression before libclang reads it. Tokens outside the language never reach
+   libclang, and neither length nor nesting can overflow a stack. */
 #include "reader.h"
 
 #include <errno.h>
@@ -7,16 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct expression_function expression_functions[] = {
-    {"exp", 1, EXPR_EXP},   {"log", 1, EXPR_LOG},     {"tanh", 1, EXPR_TANH},
-    {"sqrt", 1, EXPR_SQRT}, {"fabs", 1, EXPR_ABS},    {"fmin", 2, EXPR_MIN},
-    {"fmax", 2, EXPR_MAX},  {"floor", 1, EXPR_FLOOR}, {"pow", 2, EXPR_POW},
-};
-enum { FUNCTIONS = sizeof expression_functions / sizeof *expression_functions };
-const int expression_function_count = FUNCTIONS;
-
-/* Every token of C that is made of signs, the longest first; `allowed` are those of the language. Others may have a
-   note. */
+/* Every token of C that consists of punctuation, the longest first. `allowed`: it is part of the language. Some others
+   have a note. */
 static const struct sign {
     const char *text;
     bool allowed;
@@ -24,23 +16,23 @@ static const struct sign {
 } signs[] = {
     {"%:%:", false, NULL},
     {"...", false, NULL},
-    {"<<=", false, "an expression assigns nothing"},
-    {">>=", false, "an expression assigns nothing"},
+    {"<<=", false, "an expression cannot assign"},
+    {">>=", false, "an expression cannot assign"},
     {"\?\?", false, NULL}, /* trigraphs */
-    {"//", false, "a comment begins with # and stands outside of the expression"},
-    {"/*", false, "a comment begins with # and stands outside of the expression"},
+    {"//", false, "a comment begins with # and is written outside the expression"},
+    {"/*", false, "a comment begins with # and is written outside the expression"},
     {"**", false, "a power is written pow(x, y)"},
-    {"++", false, "an expression assigns nothing"},
-    {"--", false, "an expression assigns nothing; to subtract a negative number, put a blank between the signs"},
+    {"++", false, "an expression cannot assign"},
+    {"--", false, "an expression cannot assign; to subtract a negative number, put a blank between the signs"},
     {"->", false, NULL},
-    {"+=", false, "an expression assigns nothing"},
-    {"-=", false, "an expression assigns nothing"},
-    {"*=", false, "an expression assigns nothing"},
-    {"/=", false, "an expression assigns nothing"},
-    {"%=", false, "an expression assigns nothing"},
-    {"&=", false, "an expression assigns nothing"},
-    {"|=", false, "an expression assigns nothing"},
-    {"^=", false, "an expression assigns nothing"},
+    {"+=", false, "an expression cannot assign"},
+    {"-=", false, "an expression cannot assign"},
+    {"*=", false, "an expression cannot assign"},
+    {"/=", false, "an expression cannot assign"},
+    {"%=", false, "an expression cannot assign"},
+    {"&=", false, "an expression cannot assign"},
+    {"|=", false, "an expression cannot assign"},
+    {"^=", false, "an expression cannot assign"},
     {"<<", false, NULL},
     {">>", false, NULL},
     {"<:", false, NULL}, /* digraphs */
@@ -87,27 +79,36 @@ static const char *const keywords[] = {
     "for",    "goto",    "if",     "inline", "register", "restrict", "return",  "sizeof",  "static", "struct",
     "switch", "typedef", "typeof", "union",  "volatile", "while",    "alignof", "defined", "asm",    NULL};
 
-static void report(struct expression_reader *r, size_t offset, bool note, const char *format, va_list args)
+static void report(struct expression_reader *r, size_t offset, enum expression_says says, const char *format,
+                   va_list args)
 {
     char message[600];
     if (vsnprintf(message, sizeof message, format, args) < 0) message[0] = 0;
-    r->report(r->user, offset, note, message);
+    r->report(r->user, offset, says, message);
 }
 
 void expression_error(struct expression_reader *r, size_t offset, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    report(r, offset, false, format, args);
+    report(r, offset, EXPRESSION_ERROR, format, args);
     va_end(args);
     r->failed = true;
+}
+
+void expression_warning(struct expression_reader *r, size_t offset, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    report(r, offset, EXPRESSION_WARNING, format, args);
+    va_end(args);
 }
 
 void expression_note(struct expression_reader *r, size_t offset, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    report(r, offset, true, format, args);
+    report(r, offset, EXPRESSION_NOTE, format, args);
     va_end(args);
 }
 
@@ -135,25 +136,48 @@ static bool among(const char *word, const char *const *words)
     return false;
 }
 
+enum expr_op expression_function(const char *name)
+{
+    int op = 0;
+    while (op < EXPR_OPS &&
+           !(expr_is_for_users((enum expr_op)op) && strcmp(name, expr_c_function((enum expr_op)op)) == 0))
+        op++;
+    return (enum expr_op)op;
+}
+
 static bool is_function(const char *word)
 {
-    for (int k = 0; k < FUNCTIONS; k++)
-        if (strcmp(word, expression_functions[k].name) == 0) return true;
-    return false;
+    return expression_function(word) != EXPR_OPS;
+}
+
+/* The name of a function that the word may be meant for, or NULL. */
+static const char *near_function(const char *word)
+{
+    const char *names[EXPR_OPS + 1] = {NULL};
+    int count = 0;
+    for (int op = 0; op < EXPR_OPS; op++)
+        if (expr_is_for_users((enum expr_op)op)) names[count++] = expr_c_function((enum expr_op)op);
+    return nearest_word(word, names);
+}
+
+static void note_functions(struct expression_reader *r, size_t at)
+{
+    struct text list = {0};
+    expr_list_functions(&list, ", ");
+    expression_note(r, at, "the functions are %s", list.data);
+    text_free(&list);
 }
 
 static void check_name(struct expression_reader *r, size_t at, size_t length, bool called)
 {
     char word[64];
     snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), r->text + at);
-    const char *names[FUNCTIONS + 1] = {NULL};
-    for (int k = 0; k < FUNCTIONS; k++) names[k] = expression_functions[k].name;
     bool name = length == 1 && strchr(r->positions ? "ijh" : "sijh", *word);
     if (called ? is_function(word) : name) return;
     if (among(word, types)) {
         expression_error(r, at, "'%s' is not part of expressions", word);
-        expression_note(r, at,
-                        "there are no casts: i, j and h are 64-bit integers, s and what has a fraction are doubles");
+        expression_note(
+            r, at, "there are no casts: i, j and h are 64-bit integers, s and numbers with a fraction are doubles");
     } else if (among(word, keywords) || strncmp(word, "__", 2) == 0 ||
                (word[0] == '_' && word[1] >= 'A' && word[1] <= 'Z'))
         expression_error(r, at, "'%s' is not part of expressions", word);
@@ -163,17 +187,17 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
         expression_error(r, at, "'%s' is not a function", word);
     else if (called) {
         expression_error(r, at, "there is no function '%s' in expressions", word);
-        const char *near = nearest_word(word, names);
+        const char *near = near_function(word);
         if (near)
             expression_note(r, at, "did you mean '%s'?", near);
         else
-            expression_note(r, at, "the functions are exp, log, tanh, sqrt, fabs, fmin, fmax, floor, pow");
+            note_functions(r, at);
     } else if (r->positions && strcmp(word, "s") == 0) {
-        expression_error(r, at, "a mask depends on positions alone, so it has no 's'");
+        expression_error(r, at, "a mask depends only on positions, so it has no 's'");
         expression_note(r, at, "the names are i, j, h");
     } else {
         expression_error(r, at, "unknown name '%s'", word);
-        const char *near = nearest_word(word, names);
+        const char *near = near_function(word);
         if (near)
             expression_note(r, at, "did you mean '%s(…)'?", near);
         else
@@ -183,7 +207,7 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
 
 /* ---- numbers ---- */
 
-/* Bytes of what C's preprocessor takes for a number. */
+/* The length of a number as C's preprocessor splits it. */
 static size_t number_length(const char *s)
 {
     size_t n = 1;
@@ -250,9 +274,9 @@ double expression_number(const struct expression_reader *r, size_t offset, bool 
     return strtod(s, NULL);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole text ---- */
 
-/* Bytes of the character at s: one and those of UTF-8 that go on with it. */
+/* The number of bytes of the UTF-8 character at s. */
 static size_t character(const char *s)
 {
     size_t n = 1;
@@ -263,15 +287,15 @@ static size_t character(const char *s)
 struct walk {
     struct expression_reader *r;
     size_t at;
-    bool operand;      /* the token before ends an operand */
-    bool function;     /* and is a function's name */
-    int depth, prefix; /* open parentheses; signs before an operand so far */
-    int choices;       /* ? so far */
+    bool operand;      /* the previous token ends an operand */
+    bool function;     /* the previous token is the name of a function */
+    int depth, prefix; /* the number of open parentheses; of consecutive signs before an operand */
+    int choices;       /* the number of `?` */
     bool call[EXPRESSION_MAX_DEPTH];
     size_t open[EXPRESSION_MAX_DEPTH];
 };
 
-/* False: it is not worth going on. */
+/* Checks a token of punctuation. Returns false if checking should stop. */
 static bool check_sign(struct walk *w, const struct sign *sign)
 {
     struct expression_reader *r = w->r;
@@ -282,7 +306,7 @@ static bool check_sign(struct walk *w, const struct sign *sign)
         expression_error(r, w->at, "'%s' is not part of expressions", s);
         if (sign->note) expression_note(r, w->at, "%s", sign->note);
         w->operand = false;
-        return strcmp(s, "//") != 0 && strcmp(s, "/*") != 0; /* what follows was not meant as an expression */
+        return strcmp(s, "//") != 0 && strcmp(s, "/*") != 0; /* the following text was not meant as an expression */
     }
     if (*s == '(') {
         if (w->depth == EXPRESSION_MAX_DEPTH) {
@@ -305,7 +329,7 @@ static bool check_sign(struct walk *w, const struct sign *sign)
         return true;
     }
     if (*s == ',' && (w->depth == 0 || !w->call[w->depth - 1])) {
-        expression_error(r, w->at, "a comma stands only between the arguments of a function");
+        expression_error(r, w->at, "a comma is only allowed between the arguments of a function");
         return true;
     }
     bool prefix = !w->operand && strchr("+-!", *s) && !s[1];
@@ -331,7 +355,7 @@ static const struct sign *find_sign(const char *text)
     return NULL;
 }
 
-/* One token, the one at w->at; false: it is not worth going on. */
+/* Checks the token at w->at. Returns false if checking should stop. */
 static bool check_token(struct walk *w)
 {
     struct expression_reader *r = w->r;
@@ -361,7 +385,7 @@ static bool check_token(struct walk *w)
             length = character(s);
             expression_error(r, w->at, "'%.*s' is not part of expressions", (int)length, s);
             if (strchr("\"'`;{}#\\@$", *s) && *s != '\'') w->operand = false;
-            if (strchr(";{}\"'#\\", *s)) return false; /* what follows is not an expression at all */
+            if (strchr(";{}\"'#\\", *s)) return false; /* the following text is not an expression */
         }
     }
     w->at += length;
@@ -373,7 +397,7 @@ bool expression_check_text(struct expression_reader *r)
     struct walk walk = {.r = r}, *w = &walk;
     r->length = strlen(r->text);
     if (r->length > EXPRESSION_MAX_BYTES) {
-        expression_error(r, 0, "an expression of more than %d bytes", EXPRESSION_MAX_BYTES);
+        expression_error(r, 0, "the expression has more than %d bytes", EXPRESSION_MAX_BYTES);
         return false;
     }
     for (int tokens = 0;; tokens++) {
@@ -381,7 +405,8 @@ bool expression_check_text(struct expression_reader *r)
         if (!r->text[w->at]) break;
         r->last = w->at;
         if (tokens == EXPRESSION_MAX_TOKENS) {
-            expression_error(r, w->at, "more than %d names, numbers and signs", EXPRESSION_MAX_TOKENS);
+            expression_error(r, w->at, "the expression has more than %d names, numbers and signs",
+                             EXPRESSION_MAX_TOKENS);
             return false;
         }
         if (!check_token(w)) return false;

@@ -1,7 +1,8 @@
-/* The folder of compiled kernels: where it is, whether it can be trusted, private folders to compile in, and a seal on
-   each file, because loading a shared object that was cut short ends a program by a signal rather than with an error.
-   What is loaded from here runs: so a folder is held open once it has been checked, and nothing in it is reached by a
-   path or through a link. */
+/* The cache of compiled kernels: its folder, whether the folder can be trusted, private folders to compile in, and the
+   seal of each file.
+   - The code in the cache is executed. So the folder stays open after it was checked, and its files are reached through
+     its descriptor, never by a path or through a link.
+   - The seal detects files that were cut short. To load such a shared object would end the program by a signal. */
 #include "code.h"
 #include "../support/support.h"
 
@@ -14,19 +15,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SEAL = SHA256_DIGEST_STRING_LENGTH }; /* the digits, then a newline where the string has its zero byte */
+enum { SEAL = SHA256_DIGEST_STRING_LENGTH }; /* the hash's digits, and a newline in place of the string's zero byte */
 enum { OTHERS_WRITE = S_IWGRP | S_IWOTH };
 
 /* ---- the cache ---- */
 
-/* Why the folder, which is there, is none to take code from; NULL: it is. As ssh does with keys: whoever can write here
-   can run what they like as us. */
+/* Returns the reason not to load code from the folder, or NULL if it can be trusted. The rule is that of ssh for keys:
+   whoever can write to the folder can run any code as this user. */
 static const char *distrust(struct arena *arena, const char *path, const struct stat *info)
 {
-    static const char way_on[] = "or name another place in XDG_CACHE_HOME";
+    static const char way_on[] = "or set XDG_CACHE_HOME to another folder";
     if (S_ISLNK(info->st_mode))
-        return arena_printf(arena, "%s is a link, which is not followed; remove it, %s", path, way_on);
-    if (!S_ISDIR(info->st_mode)) return arena_printf(arena, "%s is no folder; remove it, %s", path, way_on);
+        return arena_printf(arena, "%s is a link, which attnc does not follow; remove it, %s", path, way_on);
+    if (!S_ISDIR(info->st_mode)) return arena_printf(arena, "%s is not a folder; remove it, %s", path, way_on);
     if (info->st_uid != geteuid())
         return arena_printf(arena, "%s belongs to another user (%ld), who could put code there; remove it, %s", path,
                             (long)info->st_uid, way_on);
@@ -41,7 +42,7 @@ bool cache_open(struct arena *arena, struct folder *out, const char **why)
     static const char name[] = "attnc";
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     *out = NO_FOLDER;
-    if (!base || *base != '/') { /* the XDG rules say to ignore a relative one */
+    if (!base || *base != '/') { /* the XDG specification says to ignore a relative path */
         base = home && *home == '/' ? arena_printf(arena, "%s/.cache", home) : NULL;
         *why = "neither XDG_CACHE_HOME nor HOME is set";
         if (!base) return false;
@@ -70,7 +71,7 @@ bool cache_open(struct arena *arena, struct folder *out, const char **why)
 
 /* ---- sealed files ---- */
 
-/* The file, which is this user's and nobody else's to write; -1 with errno. */
+/* Opens a file that only this user can write to; returns -1 with errno. */
 static int open_own(const struct folder *f, const char *name, int flags)
 {
     const int file = openat(f->fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -83,7 +84,7 @@ static int open_own(const struct folder *f, const char *name, int flags)
     return -1;
 }
 
-/* All of it, to be freed; NULL with errno. */
+/* Returns the file's contents, which the caller frees; NULL with errno. */
 static char *read_whole(int file, size_t *length)
 {
     struct stat info;
@@ -106,7 +107,7 @@ static char *read_whole(int file, size_t *length)
 
 int seal_file(const struct folder *f, const char *name)
 {
-    /* a linker makes files that the group can write to where the umask lets it */
+    /* depending on the umask, a linker makes files that the group can write to */
     const int file = fchmodat(f->fd, name, 0700, 0) == 0 ? open_own(f, name, O_RDWR | O_APPEND) : -1;
     if (file < 0) return -1;
     size_t length;
@@ -124,7 +125,7 @@ int seal_file(const struct folder *f, const char *name)
     return written == SEAL && closed == 0 ? 0 : -1;
 }
 
-/* All of a sealed file but its seal, to be freed; NULL where it is not sealed. */
+/* Returns the contents of a sealed file without the seal, which the caller frees; NULL if the file is not sealed. */
 static char *read_sealed(const struct folder *f, const char *name)
 {
     const int file = open_own(f, name, O_RDONLY);
@@ -138,7 +139,7 @@ static char *read_sealed(const struct folder *f, const char *name)
         sealed = memcmp(seal, data + length - SEAL, SEAL) == 0;
     }
     if (sealed) {
-        futimens(file, NULL); /* the order in which kernels were used */
+        futimens(file, NULL); /* sets the time of last use */
         data[length - SEAL] = 0;
     } else {
         free(data);
@@ -184,7 +185,7 @@ int cache_lock(struct arena *arena, const struct folder *cache, const char *file
             close(lock);
             return -1;
         }
-        /* Whoever had it removes it: then this is a lock on nothing. */
+        /* The previous owner removes the file: then this lock protects nothing. */
         if (fstatat(cache->fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && there.st_ino == mine.st_ino &&
             there.st_dev == mine.st_dev)
             return lock;

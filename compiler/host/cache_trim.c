@@ -1,5 +1,5 @@
-/* The size of the cache: kernels, and sources that did not compile, go in the order in which they were last used. Any
-   number of processes may do this at once: one that finds nothing to load where it has just seen a kernel compiles it
+/* Limits the size of the cache: removes kernels, and sources that did not compile, the least recently used first.
+   Any number of processes may do this at once: a process that saw a kernel and then cannot load it compiles it
    again. */
 #include "code.h"
 #include "../support/support.h"
@@ -16,7 +16,9 @@
 #include <unistd.h>
 
 static const int64_t DEFAULT_LIMIT = INT64_C(1) << 30;
-enum { ABANDONED = 3600 }; /* seconds after which a folder that nobody holds is not one that is just being made */
+/* In seconds. An unlocked file younger than JUST_MADE may still be in the making. Without working locks, a file older
+   than A_DAY is no longer used. */
+enum { JUST_MADE = 60, A_DAY = 24 * 3600 };
 
 struct entry {
     const char *name;
@@ -43,7 +45,7 @@ int64_t cache_limit(const char **bad)
     return (int64_t)number << shift;
 }
 
-/* NAME-HASH.so and NAME-HASH.note, as compile.c names kernels and what it notes of them. */
+/* NAME-HASH.so and NAME-HASH.note: compile.c gives kernels and their notes these names. */
 static bool is_kernel(const char *name)
 {
     enum { DIGITS = 32 };
@@ -53,7 +55,7 @@ static bool is_kernel(const char *name)
     return hash[-1] == '-' && strspn(hash, "0123456789abcdef") == DIGITS;
 }
 
-/* Bytes of the files in a folder. */
+/* The total size in bytes of the files in a folder. */
 static int64_t bytes_in(int parent, const char *name)
 {
     const int fd = folder_open(parent, name);
@@ -73,22 +75,33 @@ static bool is_lock(const char *name)
     return length > ending && strcmp(name + length - ending, ".lock") == 0;
 }
 
-/* What was killed leaves its lock's file. */
-static void remove_lock(int parent, const char *name, const struct stat *info)
+/* Whether a killed process left this file. A process holds a lock on the files that it works on, and the lock ends with
+   the process. */
+static bool abandoned(int fd, const struct stat *info)
 {
-    if (time(NULL) - info->st_mtim.tv_sec < ABANDONED) return;
-    const int fd = openat(parent, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) unlinkat(parent, name, 0);
-    if (fd >= 0) close(fd);
+    const time_t age = time(NULL) - info->st_mtim.tv_sec;
+    if (fd < 0 || age < JUST_MADE) return false;
+    return flock(fd, LOCK_EX | LOCK_NB) == 0 || (errno != EWOULDBLOCK && errno != EINTR && age >= A_DAY);
 }
 
-/* A folder that is compiled in is locked by who does so, and the lock ends with the process. */
-static void remove_abandoned(int parent, const char *name, const struct stat *info)
+void cache_clean(const struct folder *cache)
 {
-    if (time(NULL) - info->st_mtim.tv_sec < ABANDONED) return;
-    const int fd = folder_open(parent, name);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) remove_at(parent, name);
-    if (fd >= 0) close(fd);
+    const int all = folder_open(cache->fd, ".");
+    DIR *folder = all >= 0 ? fdopendir(all) : NULL;
+    struct stat info;
+    if (!folder && all >= 0) close(all);
+    for (struct dirent *at; folder && (at = readdir(folder));) {
+        const char *const name = at->d_name;
+        const bool build = strncmp(name, "attnc-", 6) == 0 && !is_lock(name);
+        if (!build && !is_lock(name)) continue;
+        if (fstatat(all, name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+        const int fd = build && S_ISDIR(info.st_mode)    ? folder_open(all, name)
+                       : !build && S_ISREG(info.st_mode) ? openat(all, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
+                                                         : -1;
+        if (abandoned(fd, &info)) remove_at(all, name);
+        if (fd >= 0) close(fd);
+    }
+    if (folder) closedir(folder);
 }
 
 static int by_use(const void *a, const void *b)
@@ -117,8 +130,6 @@ void cache_trim(const struct folder *cache, int64_t limit)
         if (fstatat(fd, name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
         const bool kernel = S_ISREG(info.st_mode) && is_kernel(name),
                    failed = S_ISDIR(info.st_mode) && strncmp(name, "failed-", 7) == 0;
-        if (S_ISDIR(info.st_mode) && strncmp(name, "attnc-", 6) == 0) remove_abandoned(fd, name, &info);
-        if (S_ISREG(info.st_mode) && is_lock(name)) remove_lock(fd, name, &info);
         if (!kernel && !failed) continue;
         struct entry *e = arena_alloc(arena, sizeof *e);
         *e = (struct entry){arena_copy(arena, name), info.st_mtim, kernel ? info.st_size : bytes_in(fd, name), first};

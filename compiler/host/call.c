@@ -1,4 +1,4 @@
-/* Calls of a compiled kernel: arrays of random numbers, parameters of a usual size, a workspace. */
+/* Calls of a compiled kernel with arrays of random numbers, parameters of typical size, and a workspace. */
 #include "call.h"
 #include "host.h"
 #include "../../runtime/attnrt.h"
@@ -10,7 +10,19 @@
 
 enum { BLOCK = 1 << 20 };
 
-/* Numbers of a stream, from the first on, as they are stored. */
+enum attn_dtype kernel_dtype(enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_F32: return ATTN_F32;
+    case DTYPE_BF16: return ATTN_BF16;
+    case DTYPE_F16: return ATTN_F16;
+    case DTYPE_F64: return ATTN_F64;
+    case DTYPE_I32: return ATTN_I32;
+    }
+    return ATTN_F32;
+}
+
+/* Writes the first numbers of a stream in the storage type. */
 static void draw(enum attn_dtype dtype, uint64_t seed, const char *name, char *data, int64_t count)
 {
     enum { PIECE = 4096 };
@@ -26,7 +38,7 @@ static void draw(enum attn_dtype dtype, uint64_t seed, const char *name, char *d
     }
 }
 
-/* The first numbers of a stream, repeated to fill an array. */
+/* Fills an array with the first numbers of a stream, repeated. */
 static void fill(enum attn_dtype dtype, uint64_t seed, const char *name, char *data, size_t bytes)
 {
     size_t size = attn_dtype_size(dtype), count = bytes / size, first = count < BLOCK ? count : BLOCK;
@@ -55,7 +67,7 @@ static bool saves(const struct call *c)
     return c->kind == CALL_SAVING || c->kind == CALL_BACKWARD;
 }
 
-/* The problem that says how large parameters are. */
+/* The problem that determines the sizes of the parameters. */
 static struct attn_problem problem_of_params(const struct call *c)
 {
     struct attn_problem p = c->problem;
@@ -63,7 +75,7 @@ static struct attn_problem problem_of_params(const struct call *c)
     return p;
 }
 
-/* The roles before it are the ones that a kind of call has. */
+/* The number of roles that a kind of call uses; the roles before this number are used. */
 static int roles_of_call(const struct call *c)
 {
     return c->kind == CALL_BACKWARD ? ROLES : ROLE_DOUT;
@@ -87,7 +99,7 @@ void call_arrays_free(struct call_arrays *a)
 static bool make_arrays(struct call *c, uint64_t seed)
 {
     static const char *const name[ROLES] = {
-        [ROLE_Q] = "q", [ROLE_K] = "k", [ROLE_V] = "v", [ROLE_DOUT] = "dout"}; /* of those that are read */
+        [ROLE_Q] = "q", [ROLE_K] = "k", [ROLE_V] = "v", [ROLE_DOUT] = "dout"}; /* only arrays that are read */
     struct call_arrays *a = c->arrays;
     for (int role = 0; role < roles_of_call(c); role++) {
         double bytes = call_array_bytes(c->kernel, &c->problem, (enum call_role)role);
@@ -101,7 +113,7 @@ static bool make_arrays(struct call *c, uint64_t seed)
     return true;
 }
 
-/* Values of a usual size: weights near 1, biases near 0, matrices that keep the size of a row; ids in runs. */
+/* Parameters of typical size: weights near 1, biases near 0, matrices that preserve the norm of a row, ids in runs. */
 static void fill_param(const struct attn_param *p, const int64_t *shape, void *data, size_t bytes, uint64_t seed,
                        int64_t document)
 {
@@ -151,7 +163,7 @@ double call_lacks(const struct call *c)
     for (int role = 0; role < roles_of_call(c); role++) {
         double array = call_array_bytes(c->kernel, &c->problem, (enum call_role)role);
         if (array > c->arrays->bytes[role])
-            bytes += array; /* the smaller one is given back first, but pages come from elsewhere */
+            bytes += array; /* the smaller array is freed first, but its pages are not reused */
     }
     if (saves(c)) bytes += (double)c->kernel->saved(&c->problem);
     if (c->kind == CALL_EXTEND) bytes += call_state_lacks(c);
@@ -171,7 +183,7 @@ static int forward(const struct call *c, char *out, void *workspace)
                               c->arrays->data[ROLE_V], out, workspace);
 }
 
-/* What backward is given of forward. */
+/* Runs forward to make the output that backward reads. */
 static int make_out(struct call *c)
 {
     const size_t bytes = c->problem.workspace_bytes;
@@ -184,7 +196,7 @@ static int make_out(struct call *c)
     return error;
 }
 
-/* Room for the gradients by the learned parameters. */
+/* Allocates the gradients with respect to the learned parameters. */
 static bool make_gradients(struct call *c)
 {
     int count = 0;

@@ -1,5 +1,5 @@
-/* The way from emitted C to a kernel that can be called: find the C compiler, compile in a private folder, keep the
-   result in the cache, load it. */
+/* From emitted C to a loaded kernel: find the C compiler, compile in a private folder, load the result and store it in
+   the cache. */
 #include "code.h"
 #include "host.h"
 #include "../support/support.h"
@@ -23,18 +23,18 @@ struct words {
     const char *word[MAX_WORDS];
 };
 
-/* One load, from the search for a compiler to the symbol. */
+/* One kernel that is loaded, from the search for a compiler to its symbol. */
 struct job {
     struct arena *arena;
     struct console console;
     const char *name, *source, *header, *symbol;
     struct words compiler, flags;
-    struct folder cache; /* may be none */
-    struct folder build; /* the private folder that is compiled in */
-    int64_t limit;       /* bytes that the cache may have */
+    struct folder cache; /* may be NO_FOLDER */
+    struct folder build; /* the private folder to compile in */
+    int64_t limit;       /* the maximum size of the cache in bytes */
     bool openmp;
-    const char *kept;     /* the file of the cache that was loaded; NULL: it is not there */
-    const sigset_t *mask; /* of signals, as it was before the guard */
+    const char *kept;     /* the file of the cache that was loaded; NULL: not in the cache */
+    const sigset_t *mask; /* the signal mask before guard_begin */
 };
 
 /* ---- signals: while the private folder exists, they only interrupt the wait for the compiler ---- */
@@ -72,11 +72,11 @@ static void guard_begin(struct guard *g)
         sigaction(guarded[k], NULL, &g->action[k]);
         if (g->action[k].sa_handler != SIG_IGN) sigaction(guarded[k], &action, NULL);
     }
-    /* A parent that ignores SIGCHLD would take the compiler's exit status from us. */
+    /* If the parent ignores SIGCHLD, the compiler's exit status would be lost. */
     sigaction(SIGCHLD, &child, &g->child);
 }
 
-/* Signals that came meanwhile now have their usual effect. */
+/* Signals that arrived in the meantime take effect now. */
 static void guard_end(const struct guard *g)
 {
     int number = caught;
@@ -88,15 +88,30 @@ static void guard_end(const struct guard *g)
 
 /* ---- the compiler ---- */
 
+/* Returns the next word at *at, split as a shell does: a blank in quotes or after a backslash belongs to the word.
+   NULL: no more words. */
+static const char *next_word(struct arena *arena, const char **at)
+{
+    static const char blanks[] = " \t\n";
+    const char *from = *at + strspn(*at, blanks);
+    char *word = arena_alloc(arena, strlen(from) + 1), *to = word, quote = 0;
+    *at = from;
+    for (; **at && (quote || !strchr(blanks, **at)); ++*at) {
+        if (quote ? **at == quote : **at == '\'' || **at == '"') {
+            quote = quote ? 0 : **at;
+            continue;
+        }
+        if (**at == '\\' && quote != '\'' && (*at)[1]) ++*at;
+        *to++ = **at;
+    }
+    *to = 0;
+    return *at > from ? word : NULL;
+}
+
 static void split(struct arena *arena, const char *text, struct words *out)
 {
-    for (const char *at = text; at && *at;) {
-        at += strspn(at, " \t\n");
-        size_t length = strcspn(at, " \t\n");
-        if (length > 0 && out->count < MAX_WORDS)
-            out->word[out->count++] = arena_printf(arena, "%.*s", (int)length, at);
-        at += length;
-    }
+    for (const char *word; text && out->count < MAX_WORDS && (word = next_word(arena, &text));)
+        out->word[out->count++] = word;
 }
 
 static bool is_program(const char *path)
@@ -105,15 +120,15 @@ static bool is_program(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Where programs are looked for if PATH is not set; compilers, which look for linkers, are told so. */
-static const char usual_path[] = "/usr/local/bin:/usr/bin:/bin";
+/* the search path if PATH is not set; also passed to compilers, which search for linkers */
+static const char default_path[] = "/usr/local/bin:/usr/bin:/bin";
 
-/* The file that a shell would run, or NULL. */
+/* The file that a shell would execute, or NULL. */
 static const char *find_program(struct arena *arena, const char *name)
 {
     if (strchr(name, '/')) return is_program(name) ? name : NULL;
     const char *path = getenv("PATH");
-    for (const char *at = path ? path : usual_path; *name;) {
+    for (const char *at = path ? path : default_path; *name;) {
         size_t length = strcspn(at, ":");
         const char *file = length ? arena_printf(arena, "%.*s/%s", (int)length, at, name)
                                   : arena_printf(arena, "./%s", name);
@@ -124,18 +139,17 @@ static const char *find_program(struct arena *arena, const char *name)
     return NULL;
 }
 
-/* $ATTNC_CC, else clang of any version, else $CC, else cc. */
+/* Takes $ATTNC_CC; if it is not set, clang of any version, then $CC, then cc. */
 static bool find_compiler(struct job *j)
 {
     static const char *const clangs[] = {"clang",    "clang-19", "clang-18", "clang-17",
                                          "clang-16", "clang-15", "clang-14"};
-    const char *own = getenv("ATTNC_CC"), *usual = getenv("CC");
+    const char *own = getenv("ATTNC_CC"), *cc = getenv("CC");
     struct words *c = &j->compiler;
     split(j->arena, own, c);
     if (c->count > 0) {
         const char *file = find_program(j->arena, c->word[0]);
-        if (!file)
-            console_error(&j->console, "no C compiler found: $ATTNC_CC is '%s', and there is no such program", own);
+        if (!file) console_error(&j->console, "no C compiler found: $ATTNC_CC is '%s', which does not exist", own);
         c->word[0] = file;
         return file != NULL;
     }
@@ -144,31 +158,30 @@ static bool find_compiler(struct job *j)
             c->count = 1;
             return true;
         }
-    split(j->arena, usual, c);
+    split(j->arena, cc, c);
     if (c->count > 0 && (c->word[0] = find_program(j->arena, c->word[0]))) return true;
     c->count = 1;
     if ((c->word[0] = find_program(j->arena, "cc"))) return true;
     console_error(&j->console,
                   "no C compiler found: tried $ATTNC_CC (not set), clang, clang-19 to clang-14, $CC (%s%s%s) and cc; "
                   "install clang or gcc, or name a compiler in $ATTNC_CC",
-                  usual && *usual ? "'" : "", usual && *usual ? usual : "not set", usual && *usual ? "'" : "");
+                  cc && *cc ? "'" : "", cc && *cc ? cc : "not set", cc && *cc ? "'" : "");
     return false;
 }
 
-/* Runs a program to its end, gathering what it prints. Returns its wait status, or -1 with errno when it could not be
-   run. */
+/* Runs a program and collects its output. Returns its wait status, or -1 with errno if it cannot be executed. */
 static int run_program(const struct job *j, const char *const *argument, struct text *log)
 {
     int pipes[2], variables = 0, result = 0;
     if (pipe2(pipes, O_CLOEXEC) != 0) return -1;
-    /* What the compiler leaves behind when it is killed then lies in the private folder. */
+    /* TMPDIR is the private folder, so that temporary files of a killed compiler are removed with it. */
     while (environ[variables]) variables++;
     const char **variable = arena_alloc(j->arena, sizeof *variable * ((size_t)variables + 3));
     int kept = 0;
     for (int k = 0; k < variables; k++)
         if (strncmp(environ[k], "TMPDIR=", 7) != 0) variable[kept++] = environ[k];
     variable[kept++] = arena_printf(j->arena, "TMPDIR=%s", j->build.path);
-    if (!getenv("PATH")) variable[kept] = arena_printf(j->arena, "PATH=%s", usual_path);
+    if (!getenv("PATH")) variable[kept] = arena_printf(j->arena, "PATH=%s", default_path);
 
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
@@ -185,7 +198,9 @@ static int run_program(const struct job *j, const char *const *argument, struct 
     if (!error) error = posix_spawn_file_actions_adddup2(&files, pipes[1], 1);
     if (!error) error = posix_spawn_file_actions_adddup2(&files, pipes[1], 2);
     if (!error) error = posix_spawnattr_setsigmask(&attributes, j->mask);
-    if (!error) error = posix_spawnattr_setpgroup(&attributes, 0); /* so that one kill reaches the linker too */
+    if (!error)
+        error = posix_spawnattr_setpgroup(&attributes, 0); /* a process group, so that one kill also ends the
+                                                              linker */
     if (!error) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     if (!error)
         error = posix_spawn(&child, argument[0], &files, &attributes, (char *const *)(uintptr_t)argument,
@@ -198,7 +213,7 @@ static int run_program(const struct job *j, const char *const *argument, struct 
         errno = error;
         return -1;
     }
-    /* Signals are let in by ppoll alone: none is lost between a test and a wait. */
+    /* Signals are unblocked only inside ppoll, so none is lost between a test and a wait. */
     for (;;) {
         struct pollfd wait = {.fd = pipes[0], .events = POLLIN};
         int ready = ppoll(&wait, 1, NULL, j->mask);
@@ -219,15 +234,15 @@ static int run_program(const struct job *j, const char *const *argument, struct 
     return result;
 }
 
-/* Compiles file.c of the build folder to file.so. */
+/* Compiles NAME.c of the build folder to NAME.so. */
 static int compile(const struct job *j, const char *file, bool openmp, struct text *log, const char **command)
 {
-    /* a kernel calls its own functions, whatever the program that loads it has of their names */
-    static const char *const usual[] = {"-O2", "-std=gnu11", "-fPIC", "-shared", "-Wl,-Bsymbolic"};
+    /* -Bsymbolic: a kernel calls its own functions even if the program defines functions of the same names */
+    static const char *const default_flags[] = {"-O2", "-std=gnu11", "-fPIC", "-shared", "-Wl,-Bsymbolic"};
     const char *argument[MAX_ARGUMENTS];
     int n = 0;
     for (int k = 0; k < j->compiler.count; k++) argument[n++] = j->compiler.word[k];
-    for (size_t k = 0; k < sizeof usual / sizeof *usual; k++) argument[n++] = usual[k];
+    for (size_t k = 0; k < sizeof default_flags / sizeof *default_flags; k++) argument[n++] = default_flags[k];
     if (openmp) argument[n++] = "-fopenmp";
     for (int k = 0; k < j->flags.count; k++) argument[n++] = j->flags.word[k];
     argument[n++] = "-I";
@@ -252,7 +267,7 @@ static void add_part(struct text *key, const char *part)
     text_append(key, part, strlen(part));
 }
 
-/* A program's version, for the price of a stat. */
+/* Adds size and time of the program's file, which identify its version without running it. */
 static void add_program(struct text *key, const char *path)
 {
     struct stat info;
@@ -260,7 +275,7 @@ static void add_program(struct text *key, const char *path)
         text_add(key, "%lld:%lld:%ld;", (long long)info.st_size, (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
 
-/* Adds the C compiler to a key, whose hash it then is. */
+/* Adds the C compiler and its flags to the key; returns the hash of the key and frees it. */
 static const char *key_hash(const struct job *j, struct text *key)
 {
     for (int k = 0; k < j->compiler.count; k++) {
@@ -274,7 +289,7 @@ static const char *key_hash(const struct job *j, struct text *key)
     return hash;
 }
 
-/* The compiled kernel's name: its own and the hash of everything that went into it. */
+/* The file name of the compiled kernel: the kernel's name and a hash of everything that it was compiled from. */
 static const char *kernel_file(const struct job *j, bool openmp)
 {
     struct text key = {0};
@@ -284,7 +299,7 @@ static const char *kernel_file(const struct job *j, bool openmp)
     return arena_printf(j->arena, "%s-%.32s.so", j->name, key_hash(j, &key));
 }
 
-/* The file that says which kernel was made of a key: its name, a line, and its description. */
+/* The file that maps a key to a kernel: one line with the kernel's file name, then its description. */
 static const char *note_file(const struct job *j, const char *key_text)
 {
     struct text key = {0};
@@ -294,17 +309,17 @@ static const char *note_file(const struct job *j, const char *key_text)
     return arena_printf(j->arena, "spec-%.32s.note", key_hash(j, &key));
 }
 
-/* NULL on success, else what is wrong. The file is found by the folder's descriptor, so that it is in the folder that
-   was checked; by its path only where there is no /proc. The loader takes files of one name for the same, and two of
-   one kernel_file are. */
+/* Returns NULL on success, else the reason. The file is opened through the folder's descriptor, so it is in the folder
+   that was checked; by its path only if there is no /proc. The loader takes two paths of the same file name for one
+   library, which is right: kernel_file contains a hash of the source. */
 static const char *load(const struct job *j, const struct folder *folder, const char *file, struct loaded_code *out)
 {
     const char *path = arena_printf(j->arena, "/proc/self/fd/%d/%s", folder->fd, file);
     if (access("/proc/self/fd", X_OK) != 0) path = arena_printf(j->arena, "%s/%s", folder->path, file);
-    /* NODELETE: the threads that OpenMP keeps waiting live in a library that unloading the kernel would unmap. */
+    /* NODELETE: OpenMP's waiting threads execute code of a library that would be unmapped with the kernel. */
     out->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     const char *error = out->handle ? NULL : dlerror();
-    if (error) { /* with the folder's own name in place of its descriptor's */
+    if (error) { /* names the folder instead of its descriptor */
         const bool named = strncmp(error, path, strlen(path)) == 0;
         return named ? arena_printf(j->arena, "%s/%s%s", folder->path, file, error + strlen(path))
                      : arena_copy(j->arena, error);
@@ -350,7 +365,7 @@ static bool put_file(const struct job *j, const char *file, const char *suffix, 
 static bool open_build(struct job *j)
 {
     if (j->cache.fd >= 0 && !private_open(j->arena, &j->cache, &j->build)) {
-        console_mention(&j->console, "note", "compiled kernels are not kept: %s: %s", j->cache.path, strerror(errno));
+        console_mention(&j->console, "note", "compiled kernels are not cached: %s: %s", j->cache.path, strerror(errno));
         folder_close(&j->cache);
     }
     if (j->build.fd >= 0 || private_open(j->arena, &NO_FOLDER, &j->build)) return true;
@@ -359,12 +374,12 @@ static bool open_build(struct job *j)
     return false;
 }
 
-/* No spec has such a name, so its source stays what it is. */
+/* no spec can have this name, so this source never replaces a spec's */
 #define PROBE "compiler-probe"
 #define OPENMP_PROBE "openmp-probe"
 
-/* Whether this compiler has an OpenMP that links, or compiles at all: asked of a program so small that only OpenMP or
-   the compiler can be at fault, or the disk. */
+/* Compiles a minimal program, with or without OpenMP. If this fails, OpenMP, the compiler or the disk is at fault and
+   not the kernel's source. */
 static bool probe(const struct job *j, bool openmp)
 {
     struct text log = {0};
@@ -378,7 +393,7 @@ static bool probe(const struct job *j, bool openmp)
     return works;
 }
 
-/* The build folder stays, under a name that says what it is; the source and the headers are all that is left in it. */
+/* Renames the build folder and keeps it, with only the source and the headers in it. */
 static void keep_source(struct job *j, int status, const char *command, const struct text *log)
 {
     const char *log_text = log->data ? log->data : "", *reason;
@@ -403,8 +418,8 @@ static void keep_source(struct job *j, int status, const char *command, const st
                 place = arena_printf(j->arena, "%s/%s", j->cache.path, name);
         }
         console_error(&j->console,
-                      "the C that attnc emitted for '%s' does not compile: %s %s; the source is kept in %s/%s.c",
-                      j->name, j->compiler.word[0], reason, place, j->name);
+                      "the C that attnc emitted for '%s' does not compile: %s %s; the source is in %s/%s.c", j->name,
+                      j->compiler.word[0], reason, place, j->name);
         folder_close(&j->build);
     }
     print_plain(stderr, arena_printf(j->arena, "%s\n%s%s", command, log_text,
@@ -419,7 +434,8 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
     struct text log = {0};
     const char *command;
     int status = 0;
-    /* Asked only in doubt: where a kernel was once kept without OpenMP, or one does not compile with it. */
+    /* OpenMP is tested only in doubt: if the cache has this kernel without OpenMP, or if the kernel does not compile
+       with it. */
     bool doubt = j->cache.fd >= 0 && faccessat(j->cache.fd, kernel_file(j, false), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     j->openmp = !doubt || probe(j, true);
     if (!j->console.quiet && j->openmp && !caught) fprintf(stderr, "compiling %s … (first time)\n", j->name);
@@ -428,14 +444,18 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
         if (status > 0 && !caught) j->openmp = probe(j, true);
     }
     if (!j->openmp && !caught) {
-        console_mention(&j->console, "note",
-                        "%s has no OpenMP that works, so the kernel runs on one thread (for clang, install libomp-dev; "
-                        "or set ATTNC_CC=gcc)",
-                        j->compiler.word[0]);
         text_free(&log);
-        if (load_cached(j, false, out)) return STATUS_DONE;
-        if (!j->console.quiet && doubt) fprintf(stderr, "compiling %s … (first time)\n", j->name);
-        status = compile(j, j->name, false, &log, &command);
+        const bool there = load_cached(j, false, out);
+        if (!there) {
+            if (!j->console.quiet && doubt) fprintf(stderr, "compiling %s … (first time)\n", j->name);
+            status = compile(j, j->name, false, &log, &command);
+        }
+        if (there || status == 0) /* if both failed, OpenMP is not at fault */
+            console_mention(&j->console, "note",
+                            "OpenMP does not work with %s, so the kernel runs on one thread (for clang, install "
+                            "libomp-dev; or set ATTNC_CC=gcc)",
+                            j->compiler.word[0]);
+        if (there) return STATUS_DONE;
     }
     if (status == -1 && !caught) console_error(&j->console, "cannot run %s: %s", j->compiler.word[0], strerror(errno));
     if (status > 0 && !caught) keep_source(j, status, command, &log);
@@ -450,18 +470,18 @@ static enum status build_and_load(struct job *j, struct loaded_code *out)
         console_error(&j->console, "cannot load the compiled kernel: %s", error);
         return STATUS_MACHINE;
     }
-    /* kept once it is loaded: whoever trims the cache then takes nothing from us */
+    /* stored in the cache only after loading, so that a process that trims the cache cannot remove it before */
     if (j->cache.fd >= 0 && sealed && renameat(j->build.fd, file, j->cache.fd, file) == 0)
         j->kept = file;
     else if (j->cache.fd >= 0)
-        console_mention(&j->console, "note", "the compiled kernel is not kept: %s/%s: %s", j->cache.path, file,
+        console_mention(&j->console, "note", "the compiled kernel is not cached: %s/%s: %s", j->cache.path, file,
                         strerror(sealed ? errno : unsealed));
     if (j->cache.fd >= 0) cache_trim(&j->cache, j->limit);
     return STATUS_DONE;
 }
 
-/* Finds the C compiler and opens the cache; false after a message. *why: why there is none to keep kernels in, *bad: a
-   size of it that is none; or NULL. */
+/* Finds the C compiler and opens the cache; false after a message. *why: the reason why there is no cache, *bad: an
+   invalid cache size; or NULL. */
 static bool job_open(struct job *j, const char **why, const char **bad)
 {
     j->cache = j->build = NO_FOLDER;
@@ -469,11 +489,12 @@ static bool job_open(struct job *j, const char **why, const char **bad)
     if (!find_compiler(j)) return false;
     split(j->arena, getenv("ATTNC_CFLAGS"), &j->flags);
     j->limit = cache_limit(bad);
-    if (j->limit > 0) cache_open(j->arena, &j->cache, why);
+    if (j->limit > 0 && cache_open(j->arena, &j->cache, why)) cache_clean(&j->cache);
     return true;
 }
 
-/* What the lock keeps others from making; it is given back before a signal may end the process. */
+/* Compiles while holding the lock, so that no other process compiles the same kernel. The lock is released before a
+   signal may end this process. */
 static enum status compile_and_load(struct job *j, const char *file, int lock, struct loaded_code *out)
 {
     enum status status = STATUS_MACHINE;
@@ -497,12 +518,12 @@ static enum status job_load(struct job *j, struct loaded_code *out)
     if (!job_open(j, &why, &bad)) return STATUS_MACHINE;
     if (!load_cached(j, true, out)) {
         const char *const file = j->cache.fd >= 0 ? kernel_file(j, true) : NULL;
-        if (why) console_mention(&j->console, "note", "compiled kernels are not kept: %s", why);
+        if (why) console_mention(&j->console, "note", "compiled kernels are not cached: %s", why);
         if (bad)
-            console_mention(&j->console, "note",
-                            "ATTNC_CACHE_SIZE is '%s', which is no size like 500M or 2G: 1G is taken", bad);
+            console_mention(&j->console, "note", "ATTNC_CACHE_SIZE takes a size such as 500M or 2G, not '%s'; using 1G",
+                            bad);
         const int lock = file ? cache_lock(j->arena, &j->cache, file) : -1;
-        if (lock >= 0 && load_cached(j, true, out)) /* whom it was waited for has made it */
+        if (lock >= 0 && load_cached(j, true, out)) /* the process that held the lock compiled the kernel */
             cache_unlock(j->arena, &j->cache, file, lock);
         else
             status = compile_and_load(j, file, lock, out);
@@ -554,8 +575,8 @@ enum status kernel_build(struct arena *arena, const char *name, const char *sour
         if (key) write_note(&job, key, built->description);
     } else if (status == STATUS_DONE) {
         console_error(&job.console,
-                      "there is no cache to keep the library of '%s' in; XDG_CACHE_HOME names a folder "
-                      "for it, and ATTNC_CACHE_SIZE=0 allows none",
+                      "cannot store the library of '%s', because there is no cache; set XDG_CACHE_HOME to a "
+                      "folder, and ATTNC_CACHE_SIZE to more than 0",
                       name);
         status = STATUS_MACHINE;
     }
@@ -599,7 +620,7 @@ const char *compiler_version(struct arena *arena, const struct console *c)
     if (status == 0 && log.length > 0)
         line = arena_printf(arena, "%.*s", (int)strcspn(log.data, "\n"), log.data);
     else
-        console_error(c, "%s --version says nothing", argument[0]);
+        console_error(c, "%s --version prints nothing", argument[0]);
     text_free(&log);
     return line;
 }

@@ -1,4 +1,4 @@
-/* Calls of a kernel with a state: tokens one by one, after as many others as a position says. */
+/* Calls of a kernel with a state: appends tokens one by one, after the number of tokens that the position gives. */
 #include "call.h"
 #include "host.h"
 #include "../../runtime/attnrt.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 1024 }; /* tokens of a call that brings a state to its position */
+enum { PIECE = 1024 }; /* tokens per call while a state is brought to its position */
 
 void call_extends(struct call *c, int64_t position, int64_t tokens, bool grows)
 {
@@ -35,7 +35,8 @@ static int extend(const struct call *c, const struct attn_problem *p, int64_t ro
                              asked ? data[ROLE_OUT] + (size_t)(row * p->out.row) * size : NULL, c->state, c->workspace);
 }
 
-/* The first sequence takes in tokens, without their rows where the kernel can do so; the others become copies of it. */
+/* Appends tokens to the first sequence, without computing their output if the kernel can do so; the other sequences
+   become copies of the first. */
 static int fill_state(struct call *c)
 {
     struct attn_problem p = c->problem;

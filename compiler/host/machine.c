@@ -1,4 +1,5 @@
-/* What the machine that attnc runs on can do: its peak of multiply-adds, the bandwidth and the size of its memory. */
+/* Capabilities of the machine that attnc runs on: the peak of multiply-adds, the memory bandwidth, and the sizes of
+   caches and memory. */
 #include "code.h"
 #include "host.h"
 #include "probe.h"
@@ -10,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is first measured is measured in turns, so that what disturbs the machine for a while spoils a few of them. */
-static const double FIRST_TURN = 0.03;
+/* The first measurement is split into several short ones, so that a short disturbance spoils only some of them. */
+static const double FIRST_SECONDS = 0.03;
 
-enum { MAX_MEASURED = 128, FIRST_TURNS = 5, MAX_TURNS = 64 };
+enum { MAX_MEASURED = 128, FIRST_REPEATS = 5, MAX_REPEATS = 64 };
 enum quantity { PEAK_F32, PEAK_F64, PEAK_UNITS, BANDWIDTH, READING };
 struct machine {
     struct loaded_code code;
@@ -21,9 +22,9 @@ struct machine {
     struct measured {
         enum quantity what;
         int threads;
-        double best, took[MAX_TURNS]; /* a second; seconds for as much work in each turn, of these no more than there is
-                                         room for */
-        int turns;
+        double best, took[MAX_REPEATS]; /* best: the maximum rate per second. took: seconds per unit of work in each
+                                         measurement, up to MAX_REPEATS of them */
+        int repeats;
     } measured[MAX_MEASURED];
     int count;
 };
@@ -51,7 +52,8 @@ const char *machine_vectors(const struct machine *m)
     return m->probe->vectors();
 }
 
-/* The number in a file that begins with one, or the number after `key` in a file of lines; -1: there is none. */
+/* The number at the beginning of the first line that starts with `key` (which may be ""), after the key; -1 if there
+   is none. */
 static int64_t number_in(const char *path, const char *key)
 {
     FILE *file = fopen(path, "r");
@@ -67,8 +69,8 @@ static int64_t number_in(const char *path, const char *key)
     return number;
 }
 
-/* What the kernel of the system says of the first core's caches; the C library asks the processor, which says of a
-   whole socket what a guest has a part of. */
+/* The cache sizes that the operating system reports for the first core. The C library would ask the processor, which
+   reports the caches of a whole socket, and a virtual machine may have only a part of these. */
 int64_t machine_cache(void)
 {
     int64_t max = 0;
@@ -87,7 +89,7 @@ int64_t machine_cache(void)
 int64_t machine_memory(void)
 {
     int64_t free_kib = number_in("/proc/meminfo", "MemAvailable:"), free = free_kib >= 0 ? free_kib * 1024 : INT64_MAX;
-    /* a container's own limit */
+    /* the limit of a container */
     int64_t max = number_in("/sys/fs/cgroup/memory.max", ""), used = number_in("/sys/fs/cgroup/memory.current", "");
     if (max >= 0 && used >= 0 && max - used < free) free = max > used ? max - used : 0;
     return free;
@@ -104,10 +106,10 @@ const char *machine_text(struct arena *arena)
                         (long long)(machine_cache() / 1024));
 }
 
-/* What the bandwidth is measured on: too large for any cache. */
+/* The arrays that the bandwidth is measured with, too large for any cache. */
 struct arrays {
     double *data;
-    int64_t each; /* numbers */
+    int64_t each; /* numbers per array */
     bool fresh;   /* nothing has been written to them yet */
 };
 
@@ -128,8 +130,8 @@ static struct measured *find(struct machine *m, enum quantity what, int threads)
     return k;
 }
 
-/* The best that was ever seen is what counts: whatever else the machine does only makes it less. */
-static void turn(const struct machine *m, struct measured *k, struct arrays *a, double seconds)
+/* Measures once more and keeps the maximum, because other work on the machine can only lower a rate. */
+static void measure_once(const struct machine *m, struct measured *k, struct arrays *a, double seconds)
 {
     double rate = 0;
     if (k->what == PEAK_UNITS)
@@ -143,21 +145,21 @@ static void turn(const struct machine *m, struct measured *k, struct arrays *a, 
                                seconds);
     a->fresh &= k->what < BANDWIDTH;
     if (rate > k->best) k->best = rate;
-    if (rate > 0 && k->turns < MAX_TURNS) k->took[k->turns++] = 1 / rate;
+    if (rate > 0 && k->repeats < MAX_REPEATS) k->took[k->repeats++] = 1 / rate;
 }
 
-/* A peak is first measured in turn with the bandwidth, unless that is known. */
+/* The first measurements of a peak alternate with measurements of the bandwidth, unless the bandwidth is known. */
 static const struct measured *measure(struct machine *m, enum quantity what, int threads, double again)
 {
     struct measured *k = find(m, what, threads), *memory = find(m, BANDWIDTH, threads);
-    const bool first = k->turns == 0;
+    const bool first = k->repeats == 0;
     if (!first && again <= 0) return k;
-    struct measured *const each[] = {k, first && what < BANDWIDTH && memory->turns == 0 ? memory : NULL};
+    struct measured *const each[] = {k, first && what < BANDWIDTH && memory->repeats == 0 ? memory : NULL};
     struct arrays arrays = {NULL, 0, false};
     if (what >= BANDWIDTH || each[1]) arrays = arrays_open();
-    for (int n = 0; n < (first ? FIRST_TURNS : 1); n++)
+    for (int n = 0; n < (first ? FIRST_REPEATS : 1); n++)
         for (int e = 0; e < 2; e++)
-            if (each[e]) turn(m, each[e], &arrays, first ? FIRST_TURN : again);
+            if (each[e]) measure_once(m, each[e], &arrays, first ? FIRST_SECONDS : again);
     attn_free(arrays.data);
     return k;
 }
@@ -190,11 +192,11 @@ double machine_reading(struct machine *m, int threads, double again)
 double machine_peak_spread(struct machine *m, enum dtype dtype, int threads)
 {
     const struct measured *k = measure(m, peak_of(dtype), threads, 0);
-    return repeats_spread(k->took, k->turns);
+    return repeats_spread(k->took, k->repeats);
 }
 
 double machine_unit_peak_spread(struct machine *m, int threads)
 {
     const struct measured *k = measure(m, PEAK_UNITS, threads, 0);
-    return repeats_spread(k->took, k->turns);
+    return repeats_spread(k->took, k->repeats);
 }

@@ -1,5 +1,5 @@
-/* What this machine can do, measured: compiled and loaded like a kernel (machine.c), so that its threads are those of
-   the kernels. */
+/* Measurements of this machine. This file is compiled and loaded like a kernel (machine.c), so that it uses the same
+   threads as kernels. */
 #include "probe.h"
 
 #include <string.h>
@@ -8,20 +8,29 @@
 #include <omp.h>
 #endif
 
-double attn_seconds(void); /* of the runtime, which is inside attnc */
+double attn_seconds(void); /* from the runtime library, which is linked into attnc */
+#undef attn_x86_64_level   /* vectors are not emulated, even if a test emulates tile registers */
+int attn_x86_64_level(void);
 
+#ifdef ATTN_SHORT_PROBE /* for tests that do not look at the numbers */
+#define STEPS 10000
+#define SECONDS(seconds) (0.1 * (seconds))
+#define LENGTH(n) ((n) < 100000 ? (n) : 100000)
+#else
 #define STEPS 1000000
+#define SECONDS(seconds) (seconds)
+#define LENGTH(n) (n)
+#endif
 
-/* As in compiler/emit/c/tiles.c. */
-#ifdef ATTNRT_TILES_H         /* a test has included it: registers are emulated */
-#undef __builtin_cpu_supports /* vectors are the processor's own */
+/* As in compiler/emit/embedded/tiles.c. */
+#ifdef ATTNRT_TILES_H /* a test has included the header: tile registers are emulated */
 #define HAS_TILES
 #define TILE_STEPS 100
 #define WITH_TILES
 #elif defined(__x86_64__) && defined(__linux__) && (__clang_major__ >= 12 || (!defined(__clang__) && __GNUC__ >= 11))
 #define HAS_TILES
 #define WITH_TILES __attribute__((target("amx-tile,amx-bf16")))
-int attn_tiles(void); /* of the runtime, too */
+int attn_tiles(void); /* from the runtime library */
 #define TILE_STEPS 125000
 static const struct {
     uint8_t palette, first_row, unused[14];
@@ -33,10 +42,10 @@ static const struct {
 #define tile_zero(t) __asm__ volatile("tilezero %%tmm" #t : : :)
 #define tile_multiply(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c : : :)
 #endif
-#define TILE_FLOPS (2.0 * 16 * 16 * 32) /* of one product */
+#define TILE_FLOPS (2.0 * 16 * 16 * 32) /* per product */
 
-/* One thread's loop: CHAINS registers of WIDTH elements, which is enough to hide the latency of a multiply-add and to
-   fill the ports. */
+/* The loop of one thread: CHAINS registers of WIDTH elements, enough to hide the latency of a multiply-add and to
+   use all ports. */
 #define PEAK_LOOP(NAME, TARGET, REAL, WIDTH, CHAINS, CONSTRAINT) \
     TARGET static double NAME(void) \
     { \
@@ -84,10 +93,8 @@ struct loop {
 static struct loop widest(void)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f"))
-        return (struct loop){"512-bit multiply-adds", {avx512_f32, avx512_f64}, 64, 12};
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct loop){"256-bit multiply-adds", {avx2_f32, avx2_f64}, 32, 12};
+    if (attn_x86_64_level() >= 4) return (struct loop){"512-bit multiply-adds", {avx512_f32, avx512_f64}, 64, 12};
+    if (attn_x86_64_level() >= 3) return (struct loop){"256-bit multiply-adds", {avx2_f32, avx2_f64}, 32, 12};
 #endif
     return (struct loop){"128-bit multiplications and additions", {plain_f32, plain_f64}, 16, PLAIN_CHAINS};
 }
@@ -106,15 +113,15 @@ static int threads(void)
 #endif
 }
 
-/* FLOPs a second, the best of what fits into `seconds`. Loops are called from the parallel region, never written inside
-   it: the compilers outline a region without its target attribute. */
+/* FLOPs per second, the maximum of the runs that fit into `seconds`. The loop is a function called from the parallel
+   region, because compilers outline a region without its target attribute. */
 static double best_rate(double (*loop)(void), double flops, int count, double seconds)
 {
     double best = 0, begun = attn_seconds();
 #ifndef _OPENMP
     count = 1;
 #endif
-    for (int run = 0; run < 3 || attn_seconds() - begun < seconds; run++) {
+    for (int run = 0; run < 3 || attn_seconds() - begun < SECONDS(seconds); run++) {
         const double start = attn_seconds();
 #ifdef _OPENMP
 #pragma omp parallel num_threads(count)
@@ -136,7 +143,7 @@ static double peak(int wide, int count, double seconds)
                      seconds);
 }
 
-/* Products of tiles on registers alone, which are zero; four sums hide the latency of each. */
+/* Products of tiles, on registers only; all elements are zero. Four sums hide the latency of a product. */
 #ifdef HAS_TILES
 WITH_TILES static double tiles(void)
 {
@@ -170,17 +177,18 @@ static double units(int count, double seconds)
     return 0;
 }
 
-/* Bytes a second of a = b + s * c over three arrays of n numbers, the best of what fits into `seconds`; what a cache
-   line's write first reads is not counted. */
+/* Bytes per second of a = b + s * c over three arrays of n numbers, the maximum of the runs that fit into `seconds`.
+   The reads that a write to a cache line causes first are not counted. */
 static double triad(double *a, double *b, double *c, int64_t n, int count, int fresh, double seconds)
 {
     double best = 0, begun = attn_seconds();
 #ifndef _OPENMP
     (void)count;
 #endif
-    for (int run = 0; run < 2 || attn_seconds() - begun < seconds; run++) {
+    n = LENGTH(n);
+    for (int run = 0; run < 2 || attn_seconds() - begun < SECONDS(seconds); run++) {
         const double start = attn_seconds();
-        if (run == 0 && fresh) { /* each thread's part comes to lie near it */
+        if (run == 0 && fresh) { /* places each thread's part in memory near the thread */
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(count) schedule(static)
 #endif
@@ -201,7 +209,7 @@ static double triad(double *a, double *b, double *c, int64_t n, int count, int f
     return best;
 }
 
-/* One thread's part: sums in as many registers as hide the latency of an addition. */
+/* The part of one thread, summed in enough registers to hide the latency of an addition. */
 static double sum_of(const double *a, int64_t n)
 {
     typedef double vector __attribute__((vector_size(32)));
@@ -216,15 +224,15 @@ static double sum_of(const double *a, int64_t n)
     return all;
 }
 
-/* Bytes a second of reading an array of n numbers, the best of what fits into `seconds`. */
+/* Bytes per second of reading an array of n numbers, the maximum of the runs that fit into `seconds`. */
 static double reading(double *a, int64_t n, int count, int fresh, double seconds)
 {
     double best = 0, begun = attn_seconds();
 #ifndef _OPENMP
     count = 1;
 #endif
-    const int64_t part = n / count / 16 * 16;
-    for (int run = 0; run < 3 || attn_seconds() - begun < seconds; run++) {
+    const int64_t part = LENGTH(n) / count / 16 * 16;
+    for (int run = 0; run < 3 || attn_seconds() - begun < SECONDS(seconds); run++) {
         const double start = attn_seconds();
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(count) schedule(static)

@@ -9,7 +9,7 @@ static bool is_list(enum value_kind kind)
     return kind == VALUE_OUTPUTS || kind == VALUE_TARGETS;
 }
 
-/* Text inside single quotes; brackets with a backslash in front where `brackets`. */
+/* Adds text inside single quotes; `brackets`: with a backslash before brackets. */
 static void add_quoted(struct text *out, const char *s, bool brackets)
 {
     for (; *s; s++)
@@ -24,7 +24,7 @@ static void add_words(struct text *out, const char *const *words, const char *qu
     for (int k = 0; words[k]; k++) text_add(out, " %s%s%s", quote, words[k], quote);
 }
 
-/* A list of words after `indent`, in lines of a readable length. */
+/* Adds a list of words after `indent`, in lines of readable length. */
 static void add_wrapped(struct text *out, const char *const *words, const char *quote, const char *indent)
 {
     size_t column = 1000;
@@ -47,30 +47,30 @@ static void command_words(struct text *out, const char *between)
 
 /* ---- bash ---- */
 
-static const char bash_functions
-    [] = "# Offers the words that begin with $cur; bash takes what stands before an = for a word of its own.\n"
-         "_attnc_offer()\n"
-         "{\n"
-         "    local word\n"
-         "    for word; do\n"
-         "        if [[ $word == \"$cur\"* ]]; then COMPREPLY+=(\"$lead${word:skip}\"); fi\n"
-         "    done\n"
-         "}\n"
-         "\n"
-         "_attnc_list()\n"
-         "{\n"
-         "    local before=${cur%\"${cur##*,}\"}\n"
-         "    _attnc_offer \"${@/#/$before}\"\n"
-         "}\n"
-         "\n"
-         "_attnc_files() # OPTION… of compgen\n"
-         "{\n"
-         "    local -a files\n"
-         "    mapfile -t files < <(compgen \"$@\" -- \"$cur\")\n"
-         "    compopt -o filenames 2>/dev/null\n"
-         "    _attnc_offer \"${files[@]}\"\n"
-         "}\n"
-         "\n";
+static const char
+    bash_functions[] = "# Offers the words that begin with $cur; bash splits words at an =.\n"
+                       "_attnc_offer()\n"
+                       "{\n"
+                       "    local word\n"
+                       "    for word; do\n"
+                       "        if [[ $word == \"$cur\"* ]]; then COMPREPLY+=(\"$lead${word:skip}\"); fi\n"
+                       "    done\n"
+                       "}\n"
+                       "\n"
+                       "_attnc_list()\n"
+                       "{\n"
+                       "    local before=${cur%\"${cur##*,}\"}\n"
+                       "    _attnc_offer \"${@/#/$before}\"\n"
+                       "}\n"
+                       "\n"
+                       "_attnc_files() # OPTION… of compgen\n"
+                       "{\n"
+                       "    local -a files\n"
+                       "    mapfile -t files < <(compgen \"$@\" -- \"$cur\")\n"
+                       "    compopt -o filenames 2>/dev/null\n"
+                       "    _attnc_offer \"${files[@]}\"\n"
+                       "}\n"
+                       "\n";
 
 static void bash_value(struct text *out, const struct switch_row *row, const char *const *words)
 {

@@ -4,7 +4,7 @@
 
 #include "../../ir/ir.h"
 
-/* specs/README.md, from the rows of spec/spec.def. */
+/* specs/README.md, from spec.md and the rows of spec/spec.def. */
 void spec_reference(struct text *out);
 /* specs/attnc.schema.json, from the same rows; false: no memory. */
 bool spec_schema(struct text *out);

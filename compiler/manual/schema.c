@@ -1,5 +1,5 @@
-/* The spec language as a JSON Schema (draft 2020-12), from the rows of spec/spec.def: what editors complete and check
-   while a spec is written. */
+/* The spec language as a JSON Schema (draft 2020-12), from the rows of spec/spec.def. Editors use it to complete and
+   check specs. */
 #include "manual.h"
 #include "../driver/driver.h"
 #include "../schedule/schedule.h"
@@ -20,13 +20,13 @@ static json_t *reference(const char *name)
     return json_pack("{s:s}", "$ref", path);
 }
 
-/* By name, so that masks can hold masks. */
+/* A reference by name, because masks contain masks. */
 static json_t *choice_reference(enum choice c)
 {
     return reference(choice_rows[c].heading);
 }
 
-/* A list of tokens or their count: one of them has to be there. */
+/* True if a key of the group takes a list of tokens. Such a group requires either the list or the number of tokens. */
 static bool takes_either(enum group g)
 {
     for (int k = 0; k < key_row_count; k++)
@@ -41,7 +41,7 @@ static bool needs_options(enum group g)
     return takes_either(g);
 }
 
-/* {word: content}, and nothing beside it. */
+/* {word: content} without other keys. */
 static json_t *one_key(const struct option_row *option, json_t *content)
 {
     json_t *properties = json_object(), *required = json_array();
@@ -51,7 +51,7 @@ static json_t *one_key(const struct option_row *option, json_t *content)
                      properties, "required", required, "additionalProperties", 0);
 }
 
-/* Nothing where options could be: `{causal: }` is `causal`. */
+/* The content, or null: `{causal: }` is `causal`. */
 static json_t *or_nothing(json_t *content)
 {
     return json_pack("{s:[o, {s:s}]}", "anyOf", content, "type", "null");
@@ -96,7 +96,7 @@ static json_t *integer(const struct key_row *row)
 
 static json_t *number(const struct key_row *row)
 {
-    /* YAML has infinities, and editors' readers may take 1e999 for one */
+    /* YAML has infinities, and some readers of YAML take 1e999 for one */
     json_t *made = json_pack("{s:s, s:f, s:f}", "type", "number", "minimum", -DBL_MAX, "maximum", DBL_MAX);
     switch (row->check) {
     case CHECK_POSITIVE: json_object_set_new(made, "exclusiveMinimum", json_integer(0)); break;
@@ -117,7 +117,7 @@ static json_t *list(json_t *items, bool unique)
     return made;
 }
 
-/* The knobs of forward, or of the gradients. */
+/* The knobs of forward or of the gradients. */
 static json_t *knobs_of(enum knob_of of)
 {
     json_t *properties = json_object();
@@ -132,7 +132,7 @@ static json_t *knobs_of(enum knob_of of)
     return properties;
 }
 
-/* The knobs of one map; `from` goes with the entries of a list. */
+/* The knobs of one map; only entries of a list may have `from`. */
 static json_t *knobs(const struct key_row *row, bool listed)
 {
     json_t *properties = knobs_of(KNOB_OF_FORWARD);
@@ -140,7 +140,7 @@ static json_t *knobs(const struct key_row *row, bool listed)
         json_object_set_new(properties, "from",
                             json_pack("{s:s, s:I, s:I, s:s}", "type", "integer", "minimum", (json_int_t)row->low,
                                       "maximum", (json_int_t)row->high, "description",
-                                      "keys that the entry holds from"));
+                                      "the number of keys that the entry is used from"));
     json_object_set_new(
         properties, "backward",
         or_nothing(json_pack("{s:s, s:s, s:o, s:b}", "type", "object", "description", "knobs of the gradients",
@@ -148,7 +148,7 @@ static json_t *knobs(const struct key_row *row, bool listed)
     return json_pack("{s:s, s:o, s:b}", "type", "object", "properties", properties, "additionalProperties", 0);
 }
 
-/* One map, or a list of them, in which the first begins with the first key. */
+/* The schema of one map or a list of maps. The first map of a list applies from the first key on. */
 static json_t *schedule(const struct key_row *row)
 {
     json_t *first = knobs(row, true),
@@ -214,7 +214,7 @@ static void add_default(json_t *property, const struct key_row *row)
         json_object_set_new(property, "default", json_string(text));
 }
 
-/* Whether `key: ` with nothing after it stands for the default. */
+/* True if `key: ` without a value means the default. */
 static bool may_be_empty(const struct key_row *row)
 {
     return row->type == ROW_SCHEDULE ||
@@ -245,29 +245,29 @@ static json_t *group(enum group g)
     return made;
 }
 
-/* What no row can know alone: the conflicts of spec/check.c that a schema can say. */
+/* The conflicts of spec/check.c that a schema can express. */
 static json_t *conflicts(void)
 {
     static const char text
-        [] = "[{\"$comment\": \"with 'local: exact' the block changes the result\","
+        [] = "[{\"$comment\": \"with 'local: exact' the block size changes the result\","
              "  \"if\": {\"properties\": {\"similarity\": {\"type\": \"object\", \"required\": [\"polysketch\"], "
              "\"properties\": {\"polysketch\": {\"type\": \"object\","
              "    \"required\": [\"local\"], \"properties\": {\"local\": {\"const\": \"exact\"}}}}}}, \"required\": "
              "[\"similarity\"]},"
              "  \"then\": {\"required\": [\"block\"], \"properties\": {\"block\": {\"type\": \"integer\"}}}},"
-             " {\"$comment\": \"a learned map draws nothing\","
+             " {\"$comment\": \"a learned map has no random parameters\","
              "  \"if\": {\"properties\": {\"similarity\": {\"type\": \"object\", \"required\": [\"polysketch\"], "
              "\"properties\": {\"polysketch\": {\"type\": \"object\","
              "    \"required\": [\"map\"], \"properties\": {\"map\": {\"const\": \"learned\"}}}}}}, \"required\": "
              "[\"similarity\"]},"
              "  \"then\": {\"properties\": {\"similarity\": {\"properties\": {\"polysketch\": {\"properties\": "
              "{\"seed\": false}}}}}}},"
-             " {\"$comment\": \"a projection leaves no positions\","
+             " {\"$comment\": \"a projection removes positions\","
              "  \"if\": {\"required\": [\"project\"]},"
              "  \"then\": {\"properties\": {\"mask\": {\"enum\": [\"none\", null, {\"none\": null}, {\"none\": {}}]},"
              "    \"prepare\": {\"not\": {\"contains\": {\"anyOf\": [{\"const\": \"rope\"}, {\"type\": \"object\", "
              "\"required\": [\"rope\"]}]}}}}}},"
-             " {\"$comment\": \"rope turns pairs\","
+             " {\"$comment\": \"rope rotates pairs\","
              "  \"if\": {\"properties\": {\"prepare\": {\"type\": \"array\", \"contains\": {\"anyOf\": [{\"const\": "
              "\"rope\"}, {\"type\": \"object\", \"required\": [\"rope\"]}]}}},"
              "    \"required\": [\"prepare\"]},"

@@ -1,4 +1,4 @@
-/* attnc-spec(5): the spec language, from the rows of spec/spec.def. */
+/* attnc-spec(5): the spec language, from the text of spec.md and the rows of spec/spec.def. */
 #include "manual.h"
 #include "page.h"
 #include "../spec/spec.h"
@@ -56,34 +56,14 @@ static void add_choice(struct text *out, enum choice choice)
 void manual_spec(struct text *out)
 {
     manual_head(out, "ATTNC-SPEC", "5", "the language that describes attention variants to attnc");
-    text_add(out, ".SH DESCRIPTION\n"
-                  "A spec is one YAML file that describes one variant of attention.\n"
-                  "Shapes are q [B,H,Nq,D], k [B,G,Nk,D], v [B,G,Nk,E] and out [B,H,Nq,E]; H is a multiple of G, and "
-                  "query head h reads key/value head h / (H/G).\n"
-                  "i and j are positions of a query and a key, counted so that the last query meets the last key: i = "
-                  "row + (Nk \\- Nq). s is <q, k>.\n"
-                  ".PP\nA choice is a word (causal) or, with options, a map of one key ({window: {left: 4}}).\n"
-                  ".SH EXAMPLE\n.nf\n"
-                  "name: polynomial_p4\n"
-                  "description: polynomial attention of degree 4 on normalised queries and keys\n"
-                  "prepare: [layernorm]\n"
-                  "similarity:\n"
-                  "  polynomial: {degree: 4}\n"
-                  "mask: causal\n"
-                  "normalize: {sum_plus: 1}\n"
-                  "shape: {head_dim: 64, value_dim: 64}\n"
-                  ".fi\n.SH KEYS\n");
+    text_add(out, ".SH DESCRIPTION\n");
+    manual_markdown(out, manual_language, false);
+    text_add(out, ".SH KEYS\n");
     add_group(out, GROUP_SPEC);
     text_add(out, ".SS shape\n");
     add_group(out, GROUP_SHAPE);
     text_add(out, ".SH CHOICES\n");
     for (int c = 0; c < CHOICES; c++) add_choice(out, (enum choice)c);
-    text_add(out, ".SH EXPRESSIONS\n"
-                  "An expression is C over s, i, j, h (the query head), numbers, parentheses, the operators\n"
-                  "+ \\- * / %% < <= > >= == != && || ! ?:\n"
-                  "and the functions exp, log, tanh, sqrt, fabs, fmin, fmax, floor, pow; a mask has no s.\n"
-                  "i, j, h and numbers without point and exponent are 64\\-bit integers with C's division; all else is "
-                  "a double; a comparison is 0 or 1.\n"
-                  "In YAML an expression that begins with !, *, & or a quote stands in quotes.\n"
-                  ".SH SEE ALSO\n.BR attnc (1),\n.BR attnrt (3)\n");
+    manual_markdown(out, strstr(manual_language, MANUAL_KEYS) + strlen(MANUAL_KEYS), true);
+    text_add(out, ".SH SEE ALSO\n.BR attnc (1),\n.BR attnrt (3)\n");
 }

@@ -1,15 +1,16 @@
-/* Tiles are padded to whole vectors along the lanes and get their places: a thread's own in its workspace, where tiles
-   that are never alive at one time share memory; shared ones, and those of a chunk's slot, one after the other. What
-   one statement alone makes and uses stays in registers. */
+/* Pads tiles to whole vectors along the lanes, and allocates them.
+   - Each thread has a workspace for its tiles. Tiles that are never alive at the same time share memory.
+   - Shared tiles, and the tiles of a chunk's slot, are stored one after another.
+   - A tile that only one statement makes and uses stays in registers. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
 struct placing {
     struct loops *l;
-    int count; /* of statements without a body, in order */
+    int count; /* the number of statements without a body */
     const struct stmt **leaf;
-    int *first, *last; /* by tile: the statements between which it is alive */
+    int *first, *last; /* for each tile: the first and the last statement of the tile's live range */
 };
 
 /* Whether the statement sets the tile before it reads any of it. */
@@ -26,7 +27,7 @@ static bool sets_first(struct loops *l, const struct stmt *s, int a)
     return false;
 }
 
-/* Counts the statements, and keeps them where there is room already. */
+/* Numbers the statements without a body, in order. Also stores them if x has an array for statements. */
 static void number(struct placing *x, const struct stmt *s)
 {
     for (; s; s = s->next)
@@ -43,8 +44,8 @@ static bool has_place(const struct loops *l, int a)
     return l->array[a].kind == ARRAY_TILE && !l->array[a].shared && !array_has_slots(l, &l->array[a]);
 }
 
-/* A tile that one iteration of a loop leaves for the next, or for what follows the loop, is alive in all of it. `now`
-   is the loop's first statement. */
+/* Extends the live range of a tile over a whole loop if the next iteration, or a statement after the loop, reads what
+   an iteration wrote. `now` is the first statement of the loop. */
 static int extend_live_range(struct placing *x, const struct stmt *s, int now)
 {
     for (; s; s = s->next) {
@@ -75,8 +76,8 @@ static int extend_live_range(struct placing *x, const struct stmt *s, int now)
 
 enum { LINE = 64, FAR = 8 * LINE };
 
-/* Rows whose distance is a multiple of many cache lines would share few of the sets of the L1 cache, so they get a gap
-   of one. */
+/* If rows were a multiple of many cache lines apart, they would share few sets of the L1 cache. So such rows get a gap
+   of one line. */
 int64_t padded_tile(struct array *array, int64_t lanes)
 {
     const int64_t element = dtype_bytes(array->dtype);
@@ -89,7 +90,7 @@ int64_t padded_tile(struct array *array, int64_t lanes)
     return (array_elements(array) * element + LINE - 1) / LINE * LINE;
 }
 
-/* The lowest place for `bytes` where no tile lies that is alive at the same time. */
+/* Returns the lowest offset at which tile a overlaps no tile that is alive at the same time as tile a. */
 static int64_t lowest(const struct placing *x, const int64_t *bytes, int a)
 {
     int64_t offset = 0;
@@ -118,8 +119,8 @@ static bool is_compensation(const struct stmt *s, int a)
     return false;
 }
 
-/* Shared tiles, and those of a slot, one after the other; compensations last, so that what is carried from chunk to
-   chunk lies as a slot does (pass/alone.c). */
+/* Places shared tiles, and those of a slot. Compensations come last, so that the carried tiles have the layout of a
+   slot (pass/one_thread.c). */
 static void place_shared(struct loops *l, const int64_t *bytes, bool compensations)
 {
     for (int a = 0; a < l->arrays; a++) {
@@ -149,7 +150,7 @@ void pass_allocate(struct compilation *c)
     for (int a = 0; a < l->arrays; a++) {
         struct array *array = &l->array[a];
         if (array->kind != ARRAY_TILE) continue;
-        if (!has_place(l, a) && array->offset >= 0) continue; /* with what is kept */
+        if (!has_place(l, a) && array->offset >= 0) continue; /* placed in the kept state */
         bytes[a] = padded_tile(array, c->target->vector_bytes / dtype_bytes(dtype_of_sums(array->dtype)));
         if (has_place(l, a)) {
             x->first[a] = -1;

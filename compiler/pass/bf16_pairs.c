@@ -1,14 +1,14 @@
-/* Where the target multiplies pairs of bf16 and adds in f32, products whose error that does not change become such
-   products:
-   - those of two inputs as they are stored: a product of two bf16 is exact in f32, so nothing but the order of the sum
-   is new;
-   - those of weights that are nowhere negative with values as they are stored: rounding a weight moves it by up to 2^-8
-   of itself, and so a row by up to 2^-8 of its scale, which is what storing the row may move it by, too. The sum of the
-   weights, by which the row is divided, is that of those not rounded. What has been computed from the inputs (scaled,
-   normalised, rotated or projected queries and keys, features, states) stays in f32: rounded to bf16 it would be off by
-   2^-8 before it is raised to a power or exponentiated.
-   Gradients are made of products of weights, and of gradients by scores, with what is stored: both are rounded, and so
-   a gradient is off by up to 2^-8 of the sum of its terms' magnitudes. */
+/* The target may multiply pairs of bf16 and add in f32. If so, the following products use pairs of bf16, because they
+   keep the accuracy that a result needs:
+   - Products of two inputs as stored. A product of two bf16 is exact in f32, so only the order of the sum changes.
+   - Products of weights that are never negative with values as stored. Rounding changes a weight by up to 2^-8 of the
+     weight, and a row by up to 2^-8 of the row's scale. Storing the row as bf16 can change the row by as much. The sum
+     of weights that divides the row is not rounded.
+   - For gradients: products of weights with stored elements, and products of gradients with respect to scores with
+     stored elements. The weights and these gradients are rounded, so the error of a result is up to 2^-8 of the sum of
+     its terms' magnitudes.
+   Values computed from the inputs (scaled, normalised, rotated or projected queries and keys, features, states) stay
+   in f32. Rounding to bf16 would give them an error of 2^-8 before a power or an exponential is taken. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -17,41 +17,36 @@
 bool multiplies_bf16(const struct compilation *c)
 {
     enum dtype dtype = (c->loops ? c->loops->module : c->graph->module)->dtype;
-    return target_has(c->target, TARGET_BF16_PRODUCTS) && dtype == DTYPE_BF16 && !c->linear && !c->few;
+    return target_has(c->target, TARGET_BF16_PRODUCTS) && dtype == DTYPE_BF16 && !c->program.linear && !c->program.few;
 }
 
-bool makes_gradients(const struct compilation *c)
+/* A state that a caller keeps must get the same bits wherever a sequence is cut, so programs with one stay in f32. */
+static bool may_use_matrix_units(const struct compilation *c)
 {
-    return c->program == PROGRAM_GRADIENTS || c->program == PROGRAM_ALONE;
-}
-
-/* A state that a caller keeps takes in the same bits wherever a sequence is cut: with it a program is in f32. */
-static bool has_program_for_units(const struct compilation *c)
-{
-    return c->program == PROGRAM_FORWARD || c->program == PROGRAM_SAVING || c->program == PROGRAM_SAVED ||
-           makes_gradients(c);
+    const struct program *const program = &c->program;
+    return program_is_forward(program) || program_recomputes_saved(program) || program_has_weight_gradients(program);
 }
 
 bool multiplies_states(const struct compilation *c)
 {
     enum dtype dtype = (c->loops ? c->loops->module : c->graph->module)->dtype;
-    return target_has(c->target, TARGET_MATRIX_UNITS) && dtype == DTYPE_BF16 && c->linear && !c->few &&
-           has_program_for_units(c) && schedule_knob(c, "units", 1) == 1;
+    return target_has(c->target, TARGET_MATRIX_UNITS) && dtype == DTYPE_BF16 && c->program.linear && !c->program.few &&
+           may_use_matrix_units(c) && schedule_knob(c, "units", 1) == 1;
 }
 
 bool multiplies_tiles(const struct compilation *c)
 {
-    return target_has(c->target, TARGET_MATRIX_UNITS) && multiplies_bf16(c) && has_program_for_units(c);
+    return target_has(c->target, TARGET_MATRIX_UNITS) && multiplies_bf16(c) && may_use_matrix_units(c);
 }
 
-/* An input of bf16 whose neighbours in memory are neighbours along the axis. */
+/* Whether r reads an input of bf16 that is contiguous along the axis. */
 static bool stored_along(const struct loops *l, const struct ref *r, int axis)
 {
     const struct array *a = &l->array[r->of];
     return a->kind == ARRAY_INPUT && a->dtype == DTYPE_BF16 && ref_axis(r, r->rank - 1) == axis;
 }
 
-/* Whether the expression, of statement s, is nowhere negative where the element `self` is not. */
+/* Whether e, an expression of statement s, is never negative if the element `self` is not. */
 static bool never_negative(const struct stmt *s, const struct expr *e, const struct ref *self)
 {
     switch ((int)e->op) {
@@ -81,7 +76,7 @@ static bool holds_weights(const struct stmt *s, const struct stmt *end, const st
     return holds;
 }
 
-/* The reference, to the tile that is a copy of what it refers to. */
+/* Returns r, redirected to `tile`, which is a copy of the array that r reads. */
 static struct ref ref_of_copy(const struct loops *l, const struct ref *r, int tile)
 {
     const struct array *from = &l->array[r->of], *to = &l->array[tile];
@@ -100,8 +95,8 @@ static int64_t step_of(struct stmt *const *loops, int depth, int axis)
     return step;
 }
 
-/* The constant that the next statement multiplies each element of the product by, which nothing else reads, is the
-   product's own matter. */
+/* If the next statement multiplies each element of the product by a constant, and nothing else reads the product,
+   the product takes over the factor. */
 static void take_factor(struct loops *l, struct stmt *dot)
 {
     const struct stmt *map = dot->next;
@@ -124,40 +119,40 @@ static void take_factor(struct loops *l, struct stmt *dot)
     dot->next = map->next;
 }
 
-/* A sum over the last axis of two inputs: the copy has the lanes last, as ever, but each with a pair of elements.
-   Matrix units read rows as they are stored, unless these have to be padded. */
-bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, bool matrix)
+/* The product sums over the last axis of two inputs. In the copy, the lanes are the last axis, and each lane has a pair
+   of elements. Matrix units read rows as stored, unless the rows need padding. */
+bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, const struct matrix_unit *unit)
 {
     const struct axis *over = &l->module->axis[dot->axis];
     int64_t lanes = step_of(loops, depth, dot->axes[1]);
     if (!stored_along(l, &dot->operand[0], dot->axis) || !stored_along(l, &dot->operand[1], dot->axis)) return false;
-    if (over->source != SIZE_CONSTANT || (over->extent % 2 && !matrix) || !lanes) return false;
+    if (over->source != SIZE_CONSTANT || (over->extent % 2 && !unit) || !lanes) return false;
     int tile = packed_tile(l, loops, depth, dot->operand[1].of, dot->axes[1], lanes,
-                           matrix ? PACK_MATRIX_PAIRS : PACK_PAIRS);
+                           unit ? PACK_MATRIX_PAIRS : PACK_PAIRS, unit);
     dot->operand[1] = ref_of_copy(l, &dot->operand[1], tile);
-    if (!matrix) {
+    if (!unit) {
         take_factor(l, dot);
         return true;
     }
-    if (over->extent % 32) {
-        tile = packed_tile(l, loops, depth, dot->operand[0].of, -1, 0, PACK_MATRIX_ROWS);
+    if (over->extent % unit->depth) {
+        tile = packed_tile(l, loops, depth, dot->operand[0].of, -1, 0, PACK_MATRIX_ROWS, unit);
         dot->operand[0] = ref_of_copy(l, &dot->operand[0], tile);
     }
-    pad_matrix_result(&l->array[dot->assign[0].to.of]);
-    defer_factor(l, dot);
+    pad_matrix_result(&l->array[dot->assign[0].to.of], unit);
+    defer_factor(l, dot, unit);
     return true;
 }
 
-/* A copy of the tile that `from` refers to, rounded to bf16 ahead of the product at *at. */
+/* Copies the tile that `from` reads, rounded to bf16. The copy is made just before the product at *at. */
 static int add_rounded(struct loops *l, struct stmt **at, const struct ref *from, const char *name, bool paired,
-                       bool matrix)
+                       const struct matrix_unit *unit)
 {
     struct array rounded = l->array[from->of];
     rounded.name = loops_unused_name(l, name);
     rounded.dtype = DTYPE_BF16;
     rounded.paired = paired;
-    rounded.matrix = matrix;
-    if (matrix) pad_matrix_operand(&rounded);
+    rounded.matrix = unit != NULL;
+    if (unit) pad_matrix_operand(&rounded, unit);
     const int made = loops_array(l, rounded);
     struct stmt *copy = stmt_new(l, LOOPS_COPY);
     copy->rank = 2;
@@ -170,7 +165,7 @@ static int add_rounded(struct loops *l, struct stmt **at, const struct ref *from
     return made;
 }
 
-/* Weights that are rounded need no exponential of all digits. */
+/* Weights that are rounded need no fully accurate exponential. */
 static void make_coarse(struct stmt *s, const struct stmt *end, int tile, bool all)
 {
     struct stmt *last = NULL;
@@ -182,8 +177,10 @@ static void make_coarse(struct stmt *s, const struct stmt *end, int tile, bool a
     if (last && !all) last->coarse = last->op == LOOPS_MAP && last->assigns == 1;
 }
 
-/* A sum over the tile's lanes for every point of its rows, which a sweep makes: the tile's rows meet pairs of them. */
-static bool pair_across(struct loops *l, struct stmt **at, struct stmt **loops, int depth, bool matrix)
+/* The product is a sum over the tile's lanes for every point of the tile's rows (pass/lower/sweep.c). The rows are
+   multiplied with pairs. */
+static bool pair_across(struct loops *l, struct stmt **at, struct stmt **loops, int depth,
+                        const struct matrix_unit *unit)
 {
     struct stmt *dot = *at;
     const struct ref row = dot->operand[0], values = dot->operand[1];
@@ -194,18 +191,18 @@ static bool pair_across(struct loops *l, struct stmt **at, struct stmt **loops, 
         return false;
     if (!stored_along(l, &values, dot->axes[1]) || lanes->source != SIZE_CONSTANT || !step_of(loops, depth, dot->axis))
         return false;
-    const int rounded = add_rounded(l, at, &row, "weight_rows", false, matrix),
+    const int rounded = add_rounded(l, at, &row, "weight_rows", false, unit),
               pairs = packed_tile(l, loops, depth, values.of, dot->axes[1], lanes->extent,
-                                  matrix ? PACK_MATRIX_PAIRS : PACK_PAIRS);
+                                  unit ? PACK_MATRIX_PAIRS : PACK_PAIRS, unit);
     dot->operand[0] = loops_ref(l, rounded);
     dot->operand[1] = ref_of_copy(l, &values, pairs);
     return true;
 }
 
-/* A sum over the tile's keys of values times weights: a copy of each, the latter before the product, at *at. `any`:
-   weights may be negative. */
-bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth, bool matrix,
-                  bool any)
+/* The product sums values times weights over the tile's keys. Values and weights are copied; the weights are copied
+   just before the product at *at. `any` says that weights can be negative. */
+bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth,
+                  const struct matrix_unit *unit, bool any)
 {
     struct stmt *dot = *at;
     const struct ref row = dot->operand[0], weights = dot->operand[1];
@@ -214,30 +211,31 @@ bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct s
     if (tile->kind != ARRAY_TILE || tile->dtype != DTYPE_F32 || tile->rank != 2 || ref_axis(&weights, 0) != dot->axis)
         return false;
     if (!any && !holds_weights(body, dot, &weights)) return false;
-    const int made = add_rounded(l, at, &weights, "weight_pairs", true, matrix);
-    int values = matrix ? packed_tile(l, loops, depth, row.of, dot->axis, step_of(loops, depth, dot->axis),
-                                      PACK_MATRIX_ROWS)
-                        : packed_tile(l, loops, depth, row.of, dot->axes[0], l->module->axis[dot->axes[0]].extent,
-                                      PACK_PAIRS);
+    const int made = add_rounded(l, at, &weights, "weight_pairs", true, unit);
+    int values = unit ? packed_tile(l, loops, depth, row.of, dot->axis, step_of(loops, depth, dot->axis),
+                                    PACK_MATRIX_ROWS, unit)
+                      : packed_tile(l, loops, depth, row.of, dot->axes[0], l->module->axis[dot->axes[0]].extent,
+                                    PACK_PAIRS, NULL);
     dot->operand[0] = ref_of_copy(l, &row, values);
     dot->operand[1] = loops_ref(l, made);
     make_coarse(body, *at, weights.of, any);
-    if (matrix) {
-        pad_matrix_result(&l->array[dot->assign[0].to.of]);
-        dot->assign[0].compensation = 0; /* matrix units add to what they have loaded */
+    if (unit) {
+        pad_matrix_result(&l->array[dot->assign[0].to.of], unit);
+        dot->assign[0].compensation = 0; /* matrix units add to sums that they have loaded */
     }
     return true;
 }
 
-/* Whether rows that lie apart come as many at a time as other ones do, or at least as many as half a tile has. */
-static bool fills_tiles(struct stmt *const *loops, int depth)
+/* False if a loop has runs so short that they fill less than half a tile. */
+static bool fills_tiles(struct stmt *const *loops, int depth, const struct matrix_unit *unit)
 {
     for (int f = 0; f < depth; f++)
-        if (loops[f]->period && !loops[f]->apart && loops[f]->run < MATRIX_KEYS / 2) return false;
+        if (loops[f]->period && !loops[f]->apart && loops[f]->run < unit->keys / 2) return false;
     return true;
 }
 
-/* What is saved has the bits that it has beside a result: sums of weights that a product there would have rounded. */
+/* A saved value must have the same bits whether or not the program also computes a result. So sums of weights for saved
+   values use rounded weights, as a product would. */
 static void sum_as_rounded(const struct loops *l, struct stmt *body)
 {
     for (struct stmt *s = body; s; s = s->next) {
@@ -252,18 +250,19 @@ static void sum_as_rounded(const struct loops *l, struct stmt *body)
     }
 }
 
-static void walk(struct loops *l, struct stmt **body, struct stmt **loops, int depth, bool matrix, bool gradients)
+static void walk(struct loops *l, struct stmt **body, struct stmt **loops, int depth, const struct matrix_unit *unit,
+                 bool gradients)
 {
     for (struct stmt **at = body; *at; at = &(*at)->next) {
         struct stmt *s = *at;
         if (s->op == LOOPS_FOR && depth < MAX_LOOPS) {
             loops[depth] = s;
-            walk(l, &s->body, loops, depth + 1, matrix, gradients);
+            walk(l, &s->body, loops, depth + 1, unit, gradients);
         }
-        const bool on_units = matrix && fills_tiles(loops, depth);
-        if (s->op == LOOPS_DOT && !pair_inputs(l, s, loops, depth, on_units) &&
-            ((gradients && pair_across(l, at, loops, depth, on_units)) ||
-             pair_weights(l, *body, at, loops, depth, on_units, gradients)))
+        const struct matrix_unit *used = unit && fills_tiles(loops, depth, unit) ? unit : NULL;
+        if (s->op == LOOPS_DOT && !pair_inputs(l, s, loops, depth, used) &&
+            ((gradients && pair_across(l, at, loops, depth, used)) ||
+             pair_weights(l, *body, at, loops, depth, used, gradients)))
             at = &(*at)->next;
     }
 }
@@ -272,8 +271,7 @@ void pass_bf16_pairs(struct compilation *c)
 {
     struct stmt *loops[MAX_LOOPS] = {NULL};
     if (!multiplies_bf16(c)) return;
-    walk(c->loops, &c->loops->body, loops, 0, multiplies_tiles(c), makes_gradients(c));
-    if (c->program == PROGRAM_SAVED) sum_as_rounded(c->loops, c->loops->body);
-    if (loops_paired(c->loops)) c->features_used |= 1U << TARGET_BF16_PRODUCTS;
-    if (loops_on_matrix_units(c->loops)) c->features_used |= 1U << TARGET_MATRIX_UNITS;
+    walk(c->loops, &c->loops->body, loops, 0, multiplies_tiles(c) ? &c->target->matrix : NULL,
+         program_has_weight_gradients(&c->program));
+    if (program_recomputes_saved(&c->program)) sum_as_rounded(c->loops, c->loops->body);
 }

@@ -1,6 +1,8 @@
-/* A loop whose body does nothing outside a region of (i, j) runs only over the j that the region can reach from the
-   current range of i, leaves out the tiles in which the ids that the region reads have nothing in common, and makes its
-   tests only in tiles that are not wholly inside. */
+/* Limits a loop over j whose body does nothing outside a region of pairs (i, j).
+   - The loop runs only over the j that the region can reach from the current range of i: a tile of keys that the mask
+     leaves empty is not computed.
+   - The loop skips tiles if the region compares ids and no id of i is an id of j in the tile.
+   - The body tests the region only in tiles that are not wholly inside the region. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
@@ -12,13 +14,13 @@ static const struct expr *combine(struct module *m, enum expr_op op, const struc
     return !a || !b ? (a ? a : b) : expr_make(m, op, a, b, NULL);
 }
 
-/* Whether one pair of bounds says it all. */
+/* Whether the union is a single range. */
 static bool plain(const struct ranges *r)
 {
     return r->count == 1 && !r->range[0].drawn;
 }
 
-/* The ranges as a statement holds them: every bound is there. */
+/* Stores the ranges in a statement, with every bound written out. */
 static void set_ranges(struct loops *l, struct stmt *s, const struct ranges *r)
 {
     struct range *kept = arena_alloc(l->module->arena, (size_t)r->count * sizeof *kept);
@@ -31,9 +33,9 @@ static void set_ranges(struct loops *l, struct stmt *s, const struct ranges *r)
     s->range = kept;
 }
 
-/* Puts every statement that does nothing inside the region under the condition that the tile is not wholly inside;
-   products over the region ask no more often, but for those that sum over another axis than the condition's, where that
-   is ranges. */
+/* Puts statements that only mask elements outside the region under a condition: the tile is not wholly inside the
+   region. A product over the region gets this condition too. The product also gets the ranges if it sums over the
+   condition's axis. */
 static void guard(struct loops *l, struct stmt **at, const struct expr *region, const struct stmt *condition)
 {
     for (; *at; at = &(*at)->next) {
@@ -100,7 +102,7 @@ static struct stmt *loop_over(struct stmt *s, int axis, bool window)
     return found;
 }
 
-/* Chunks of keys that end before the first one that some query of the call sees are left out. */
+/* Skips chunks of keys that end before the first key that a query of the call sees. */
 static void skip_chunks(struct loops *l, int stream)
 {
     struct module *const m = l->module;
@@ -114,9 +116,14 @@ static void skip_chunks(struct loops *l, int stream)
                              expr_int(m, m->axis[window->axis].extent), NULL);
 }
 
-void pass_bound(struct compilation *c)
+void bound_loops(const struct compilation *c, struct loops *l)
 {
     struct roles roles;
-    walk(c->loops, c->loops->body);
-    if (c->few && !roles_of(c->graph, 0, &roles)) skip_chunks(c->loops, roles.stream);
+    walk(l, l->body);
+    if (c->program.few && !roles_of(c->graph, 0, &roles)) skip_chunks(l, roles.stream);
+}
+
+void pass_bound(struct compilation *c)
+{
+    bound_loops(c, c->loops);
 }

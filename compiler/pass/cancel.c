@@ -1,13 +1,14 @@
-/* What an exponent has of positions alone, as a slope times a distance, may be large while it differs little between
-   the keys of a row: stored with the rest of the exponent it would round that off. It stays out of what is stored,
-   meets the maximum, with which it cancels, and then the rest. */
+/* Keeps large terms of an exponent from rounding off small terms. Terms that depend only on positions, such as a slope
+   times a distance, can be large but differ little between the keys of a row. If the sum of all terms were stored, the
+   large terms would round off the small terms. So the tile holds only the other terms. The position terms are computed
+   when the tile is read: the maximum is subtracted from the position terms first, then the other terms are added. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
 #include <math.h>
 
-/* Whether e changes from point to point of the nest with no element, so cheaply that it may be computed twice, and so
-   little that no sum overflows. */
+/* Whether e depends on no element, is cheap enough to be computed twice, and is too small for a sum to overflow. Sets
+   `changes` if e varies over the nest. */
 static bool of_positions(const struct stmt *s, const struct expr *e, bool *changes)
 {
     if (e->op == EXPR_OPERAND || (e->op == EXPR_REAL && !(fabs(e->real) < 1e20))) return false;
@@ -26,21 +27,21 @@ static const struct expr *plus(struct module *m, const struct expr *sum, const s
     return negative ? expr_make(m, EXPR_NEG, e, NULL, NULL) : e;
 }
 
-/* Adds +-e to two sums, term by term: what follows positions alone, and the rest. NULL is an empty sum. */
+/* Adds +-e to two sums, term by term: terms that depend only on positions, and the others. NULL is an empty sum. */
 static void split(struct module *m, const struct stmt *s, const struct expr *e, bool negative,
-                  const struct expr **positions, const struct expr **rest)
+                  const struct expr **positions, const struct expr **others)
 {
     bool changes = false;
     if (of_positions(s, e, &changes) && changes)
         *positions = plus(m, *positions, e, negative);
     else if (e->op == EXPR_ADD || e->op == EXPR_SUB) {
-        split(m, s, e->arg[0], negative, positions, rest);
-        split(m, s, e->arg[1], negative != (e->op == EXPR_SUB), positions, rest);
+        split(m, s, e->arg[0], negative, positions, others);
+        split(m, s, e->arg[1], negative != (e->op == EXPR_SUB), positions, others);
     } else
-        *rest = plus(m, *rest, e, negative);
+        *others = plus(m, *others, e, negative);
 }
 
-/* The number of the operand that is the whole of the tile `to` is, or -1. */
+/* The number of the operand that reads what `to` writes, or -1. */
 static int operand_of(const struct stmt *s, const struct ref *to)
 {
     for (int k = 0; k < s->operands; k++)
@@ -48,7 +49,8 @@ static int operand_of(const struct stmt *s, const struct ref *to)
     return -1;
 }
 
-/* e with `positions` added to `leaf` wherever it is used: to what is subtracted from it first. */
+/* Returns e with `positions` added to each use of `leaf`. A term that e subtracts from `leaf` is subtracted from
+   `positions` first. */
 static const struct expr *with_positions(struct module *m, const struct expr *e, const struct expr *leaf,
                                          const struct expr *positions)
 {
@@ -61,7 +63,7 @@ static const struct expr *with_positions(struct module *m, const struct expr *e,
     return expr_make(m, e->op, arg[0], arg[1], arg[2]);
 }
 
-/* Whether s does nothing but set elements of the tile to minus infinity where the mask says so. */
+/* Whether s only sets masked elements of the tile to minus infinity. */
 static bool masks(const struct stmt *s, const struct ref *tile)
 {
     if (s->op == LOOPS_IF) return s->body && !s->body->next && masks(s->body, tile);
@@ -73,7 +75,7 @@ static bool masks(const struct stmt *s, const struct ref *tile)
            !expr_uses(e->arg[0], e->arg[1]);
 }
 
-/* Whether s takes the maximum of the tile, and nothing else. */
+/* Whether s only takes the maximum of the tile. */
 static bool takes_maximum(const struct stmt *s, const struct ref *tile)
 {
     int own = operand_of(s, tile);
@@ -81,7 +83,7 @@ static bool takes_maximum(const struct stmt *s, const struct ref *tile)
            s->assign[0].expr->integer == own;
 }
 
-/* Whether s begins by putting into the tile something of the tile less something else. */
+/* Whether the first assignment of s sets the tile to an expression of the tile minus something. */
 static bool takes_difference(struct module *m, const struct stmt *s, const struct ref *tile)
 {
     int own = operand_of(s, tile);
@@ -91,17 +93,17 @@ static bool takes_difference(struct module *m, const struct stmt *s, const struc
     return e->op == EXPR_SUB && e->arg[0] == leaf && !expr_uses(e->arg[1], leaf);
 }
 
-/* Takes what follows positions out of the tile that *at makes: true when *at is gone. */
+/* Removes terms that depend only on positions from the tile that *at makes. Returns true if *at was removed. */
 static bool cancel(struct loops *l, struct stmt **at)
 {
     struct module *m = l->module;
     struct stmt *s = *at, *last = s->next;
     if (s->op != LOOPS_MAP || s->assigns == 0) return false;
     struct assign *a = &s->assign[s->assigns - 1];
-    const struct expr *positions = NULL, *rest = NULL;
+    const struct expr *positions = NULL, *others = NULL;
     if (a->fold != FOLD_SET || l->array[a->to.of].kind != ARRAY_TILE || a->to.rank != s->rank) return false;
-    split(m, s, a->expr, false, &positions, &rest);
-    if (!positions || !rest) return false;
+    split(m, s, a->expr, false, &positions, &others);
+    if (!positions || !others) return false;
     const struct ref tile = a->to;
     int own = operand_of(s, &tile), users = 0, maxima = 0;
     for (; last; last = last->next) {
@@ -120,8 +122,8 @@ static bool cancel(struct loops *l, struct stmt **at)
             t->assign[0].expr = with_positions(m, t->assign[0].expr, expr_leaf(m, EXPR_OPERAND, operand_of(t, &tile)),
                                                positions);
     }
-    a->expr = rest;
-    if (own < 0 || rest != expr_leaf(m, EXPR_OPERAND, own)) return false;
+    a->expr = others;
+    if (own < 0 || others != expr_leaf(m, EXPR_OPERAND, own)) return false;
     if (--s->assigns > 0) return false;
     *at = s->next;
     return true;

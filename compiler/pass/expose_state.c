@@ -1,14 +1,14 @@
-/* Where a caller keeps what is summed of the keys so far (`extend`), the states that are carried from chunk to chunk
-   lie in the caller's memory: they begin there where the call before left them, and take in the chunks that are full.
-   The keys of the last chunk, while it is not, are met by queries one by one and summed when they are all there: so any
-   cut of a sequence into calls sums the same numbers in the same order. */
+/* Stores the states that are carried from chunk to chunk in the caller's memory. This serves callers that keep the sums
+   over the keys so far (`extend`). A call starts from the states of the previous call, and adds only full chunks. While
+   the last chunk is not full, queries attend to the keys of this chunk directly. So the same numbers are summed in the
+   same order, no matter how a sequence is divided into calls. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
 #include <string.h>
 
-/* Takes what would change a kept tile out of statements that a chunk which is not full goes through. */
+/* Removes assignments to kept tiles from statements that process a chunk that is not full. */
 static struct stmt *without_kept(const struct loops *l, struct stmt *s)
 {
     struct stmt *first = s, **at = &first;
@@ -39,8 +39,8 @@ static struct stmt *copy_of(struct loops *l, const struct stmt *s)
     return first;
 }
 
-/* The loop over a window's chunks that folds their slots: over the full ones it stays, and a chunk after these gets
-   what is carried before it. */
+/* Splits the loop that folds the slots of a window's chunks. Full chunks are folded. A chunk after the full chunks only
+   receives the state before this chunk. */
 static void fold_full(struct loops *l, struct stmt *fold, const struct expr *full)
 {
     struct module *const m = l->module;
@@ -52,7 +52,7 @@ static void fold_full(struct loops *l, struct stmt *fold, const struct expr *ful
     fold->next = open;
 }
 
-/* Loops over keys run over those of full chunks. */
+/* Limits loops over keys to full chunks. */
 static void sum_full(struct module *m, struct stmt *s, int stream, const struct expr *length)
 {
     for (; s; s = s->next) {
@@ -62,7 +62,8 @@ static void sum_full(struct module *m, struct stmt *s, int stream, const struct 
     }
 }
 
-/* The kept tile that a slot gets the value of, as it was before the slot's chunk; -1: there is none. */
+/* Returns the kept tile (a tile in the caller's state) whose value before the slot's chunk is copied to the slot, or
+   -1. */
 static int kept_before(const struct loops *l, const struct stmt *s, int slot)
 {
     for (; s; s = s->next) {
@@ -80,22 +81,22 @@ static int kept_before(const struct loops *l, const struct stmt *s, int slot)
     return -1;
 }
 
-/* Where kept tiles lie in a head's part of the state, on every target alike: first those that queries meet, as the
-   slots lie in the memory of a chunk. */
+/* Chooses the place of each kept tile in a head's share of the state. The layout is the same on every target. Tiles
+   that queries read come before all other tiles, in the layout of a chunk's slot. */
 static void place_kept(struct compilation *c, const struct stmt *folds)
 {
     enum { LINE = 64 };
     struct loops *const l = c->loops;
-    c->slot_is_kept = true;
+    c->state.slot_is_kept = true;
     for (int slot = 0; slot < l->arrays; slot++) {
         if (!array_has_slots(l, &l->array[slot])) continue;
         const int kept = kept_before(l, folds, slot);
         const int64_t line = LINE / dtype_bytes(l->array[slot].dtype), length = padded_tile(&l->array[slot], line);
-        c->slot_is_kept &= kept >= 0;
-        if (kept < 0) continue; /* what a sum of one chunk leaves over */
+        c->state.slot_is_kept &= kept >= 0;
+        if (kept < 0) continue; /* the slot is a compensation within one chunk */
         padded_tile(&l->array[kept], line);
         l->array[kept].offset = l->array[slot].offset = l->kept;
-        l->kept += length; /* it has one axis more than what is kept, and may be larger */
+        l->kept += length; /* a slot has one axis more than the kept tile, and may be larger */
     }
     l->slot = l->kept;
     for (int a = 0; a < l->arrays; a++) {
@@ -119,9 +120,9 @@ static bool has_loop(const struct stmt *s, int axis)
     return has;
 }
 
-/* ---- one state takes in another ---- */
+/* ---- adding one state to another ---- */
 
-/* What is summed of the other state stands where that of a chunk would. */
+/* The sum of the other state takes the place of a chunk's slot. */
 static void use_folded(struct loops *l, struct ref *r)
 {
     if (!array_has_slots(l, &l->array[r->of])) return;
@@ -140,7 +141,7 @@ static void without_slots(struct loops *l, struct stmt *s)
     }
 }
 
-/* Whether a statement takes its n-th operand in. */
+/* Whether a statement uses its n-th operand. */
 static bool takes(struct module *m, const struct stmt *s, int n)
 {
     bool any = false;
@@ -156,7 +157,7 @@ static bool is_read(struct module *m, const struct stmt *s, int array)
     return read;
 }
 
-/* Tiles that nobody reads any more are not made, and not named. */
+/* Removes assignments to tiles that nothing reads any more, and the references to such tiles. */
 static void without_unread(const struct loops *l, struct stmt *first)
 {
     for (struct stmt *s = first; s; s = s->next) {
@@ -171,7 +172,7 @@ static void without_unread(const struct loops *l, struct stmt *first)
     }
 }
 
-/* The loop whose body, a list, has the window. */
+/* The loop whose body, a list, contains the window. */
 static struct stmt *head_around(struct stmt *s, const struct stmt *window)
 {
     struct stmt *found = NULL;
@@ -182,7 +183,7 @@ static struct stmt *head_around(struct stmt *s, const struct stmt *window)
     return found;
 }
 
-/* Of the program for a head nothing is left but the folds, over whole states, of the other state in place of a slot. */
+/* Reduces a head's program to the folds, over whole states. The other state takes the place of a slot. */
 static void keep_folds(struct loops *l, struct stmt *head, const struct stmt *folds, const struct stmt *queries)
 {
     struct stmt *first = NULL, **at = &first;
@@ -204,8 +205,8 @@ static void keep_folds(struct loops *l, struct stmt *head, const struct stmt *fo
 
 void pass_expose_state(struct compilation *c)
 {
-    if (c->program != PROGRAM_EXTEND && c->program != PROGRAM_FOLD) return;
-    if (c->early_chunks) return; /* which may be summed whole when the query comes */
+    if (!program_keeps_state(&c->program)) return;
+    if (c->separated.early_chunks) return; /* such a chunk may already be summed when the query comes */
     struct loops *const l = c->loops;
     struct module *const m = l->module;
     struct roles roles;
@@ -217,8 +218,8 @@ void pass_expose_state(struct compilation *c)
     const struct expr *const length = expr_int(m, m->axis[window->axis].extent),
                              *const full = expr_make(m, EXPR_DIV, expr_leaf(m, EXPR_SIZE, roles.stream), length, NULL);
     place_kept(c, window->body->next);
-    c->chunk = length->integer;
-    if (c->program == PROGRAM_FOLD) {
+    c->state.chunk = length->integer;
+    if (program_folds_states(&c->program)) {
         keep_folds(l, head_around(l->body, window), window->body->next, queries);
         return;
     }

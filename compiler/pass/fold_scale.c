@@ -1,5 +1,5 @@
-/* An inner product that is only ever used times a constant is computed with the constant in one of its operands: in the
-   one that does not run over the axis of the sum, so that it is multiplied once and not for every pair. */
+/* Moves a constant factor of an inner product into one of the product's operands. The operand does not vary along the
+   axis of the later sum. So the constant is multiplied once for each row of the operand, and not for every pair. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
@@ -12,8 +12,7 @@ static bool uses_elsewhere(const struct expr *e, const struct expr *leaf, const 
     return false;
 }
 
-/* The product operand * constant of which e is made, where no other occurrence of the operand is left; NULL when there
-   is none. */
+/* The product operand * constant in e, if the operand occurs nowhere else in e; NULL: there is none. */
 static const struct expr *only_product(const struct expr *e, const struct expr *leaf)
 {
     const struct expr *found = NULL;
@@ -25,7 +24,7 @@ static const struct expr *only_product(const struct expr *e, const struct expr *
     return found && !uses_elsewhere(e, leaf, found) ? found : NULL;
 }
 
-/* The constant that every use of value v multiplies it by, or 1. */
+/* The constant that every user of value v multiplies it by, or 1. */
 static double common_factor(const struct graph *g, int v)
 {
     double factor = 1;
@@ -43,7 +42,7 @@ static double common_factor(const struct graph *g, int v)
     return factor;
 }
 
-/* Whether it is computed from bf16 as it is stored, which a factor would make numbers that bf16 does not hold. */
+/* Whether the product reads stored bf16: scaled elements might not fit bf16. */
 static bool of_stored(const struct compilation *c, const struct value *v)
 {
     const struct value *value = c->graph->value;
@@ -51,8 +50,7 @@ static bool of_stored(const struct compilation *c, const struct value *v)
     return stored && multiplies_bf16(c);
 }
 
-/* Whether every run-time axis of the value is one of the first output's, whose loops those of the others are: it is not
-   computed anew for every key. */
+/* Whether the first output has every run-time axis of the value; it is then not computed again for every key. */
 static bool outside_sum(const struct graph *g, const struct value *v)
 {
     for (int k = 0; k < v->rank; k++)

@@ -1,9 +1,10 @@
-/* Neighbouring statements over one nest become one statement, so that elements stay in registers between them; and a
-   tile whose last reader computes another tile of the same shape, point by point, lends it its memory. */
+/* Merges neighbouring statements over one nest, so that elements stay in registers between the statements. Also reuses
+   memory: if the last reader of a tile computes a second tile of the same shape point by point, the second tile takes
+   over the memory of the tile that was read. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
-/* The first statement that touches the array writes the whole of it without reading it. */
+/* Whether the first statement that touches the array writes all of it without reading it. */
 static bool first_sets(const struct stmt *s, int a)
 {
     while (s && !stmt_touches(s, a)) s = s->next;
@@ -36,7 +37,7 @@ static bool same_shape(const struct array *a, const struct array *b)
     return true;
 }
 
-/* ---- lending memory ---- */
+/* ---- reusing memory ---- */
 
 static void lend(struct loops *l, struct stmt *body, struct stmt *s)
 {
@@ -52,7 +53,7 @@ static void lend(struct loops *l, struct stmt *body, struct stmt *s)
         if (!pointwise || !first_sets(body, from)) continue;
         bool later = false;
         for (const struct stmt *after = s->next; after; after = after->next) later |= stmt_touches(after, from);
-        /* both live in this body only: nothing outlives an iteration */
+        /* only this body uses the two tiles, so no element is needed after an iteration */
         if (later || stmts_touching(l->body, from) != stmts_touching(body, from) ||
             stmts_touching(l->body, to) != stmts_touching(body, to))
             continue;
@@ -66,7 +67,7 @@ static void lend(struct loops *l, struct stmt *body, struct stmt *s)
 
 /* ---- merging ---- */
 
-/* A sum across the lanes has a nest of its own. */
+/* A sum across the lanes keeps a separate nest. */
 static bool across_lanes(const struct stmt *s)
 {
     for (int k = 0; k < s->assigns; k++)
@@ -74,8 +75,8 @@ static bool across_lanes(const struct stmt *s)
     return false;
 }
 
-/* Whether what b reads or writes of the arrays that a writes, and what b writes of those that a reads, is the very
-   element a is at. */
+/* Whether the statements can be merged. If one statement writes an array that the other statement touches, both must be
+   at the same element of the array. */
 static bool independent(const struct stmt *a, const struct stmt *b)
 {
     for (int w = 0; w < a->assigns; w++) {
@@ -134,7 +135,7 @@ static bool merge(struct loops *l, struct stmt *a, const struct stmt *b)
     return true;
 }
 
-/* Whether two statements may change places: neither writes what the other touches. */
+/* Whether two statements can be exchanged: neither writes what the other touches. */
 static bool exchangeable(const struct stmt *a, const struct stmt *b)
 {
     if (a->body || b->body) return false;
@@ -145,7 +146,8 @@ static bool exchangeable(const struct stmt *a, const struct stmt *b)
     return true;
 }
 
-/* Moves *at down to just before the next statement over its nest, when nothing between minds; false when it stays. */
+/* Moves *at down to just before the next statement over the same nest, if *at can be exchanged with all statements
+   between. Returns false if *at stays. */
 static bool move_down(struct stmt **at)
 {
     struct stmt *s = *at, *last = NULL;
@@ -172,7 +174,7 @@ static void walk(struct loops *l, struct stmt **body)
         if (!((*at)->next && merge(l, *at, (*at)->next)) && !move_down(at)) at = &(*at)->next;
 }
 
-/* Arrays that nothing touches any more go; the others keep their order. */
+/* Removes arrays that nothing touches any more; the others keep their order. */
 static void drop_unused(struct loops *l)
 {
     int kept = 0;
@@ -186,7 +188,7 @@ static void drop_unused(struct loops *l)
 
 void pass_fuse(struct compilation *c)
 {
-    if (c->program == PROGRAM_TOTALS) return; /* what serves one gradient alone runs only where that is wanted */
+    if (program_adds_totals(&c->program)) return; /* work for a single gradient runs only if that gradient is wanted */
     walk(c->loops, &c->loops->body);
     drop_unused(c->loops);
 }

@@ -1,8 +1,7 @@
-/* What matrix units take, which multiply tiles of 16 rows of 64 bytes, and what follows such a product. */
+/* Pads operands to the size that matrix units take (tiles of 16 rows of 64 bytes), and defers the constant factors of
+   products on matrix units. */
 #include "pass.h"
 #include "../schedule/schedule.h"
-
-enum { UNIT_ROWS = 16, UNIT_DEPTH = 32 }; /* rows of a tile register; elements of bf16 in one of them */
 
 /* ---- shapes ---- */
 
@@ -11,21 +10,21 @@ static void round_extent(struct array *a, int k, int64_t to)
     a->extent[k] = (a->extent[k] + to - 1) / to * to;
 }
 
-void pad_matrix_operand(struct array *a)
+void pad_matrix_operand(struct array *a, const struct matrix_unit *unit)
 {
-    round_extent(a, 0, a->paired ? UNIT_DEPTH : UNIT_ROWS);
-    round_extent(a, 1, a->paired ? UNIT_ROWS : UNIT_DEPTH);
+    round_extent(a, 0, a->paired ? unit->depth : unit->rows);
+    round_extent(a, 1, a->paired ? unit->rows : unit->depth);
 }
 
-void pad_matrix_result(struct array *a)
+void pad_matrix_result(struct array *a, const struct matrix_unit *unit)
 {
-    round_extent(a, 0, UNIT_ROWS);
+    round_extent(a, 0, unit->rows);
 }
 
 /* ---- factors ---- */
 
-/* Whether s sets elements of the tile to 0 or minus infinity and leaves the others, so that it may as well do so before
-   they are multiplied by something positive. */
+/* Whether s only sets elements of the tile to 0 or minus infinity. It may then do so before the tile is multiplied
+   by something positive. */
 static bool masks(const struct stmt *s, const struct ref *tile)
 {
     const struct expr *e = s->assign[0].expr;
@@ -42,7 +41,7 @@ static bool sets(const struct stmt *s, const struct ref *tile)
     return false;
 }
 
-/* Whether what s, a map, reads and assigns of the tile is the element that it is at. */
+/* Whether s, a map, reads and assigns the tile only at the current element. */
 static bool at_point(const struct stmt *s, const struct ref *tile)
 {
     for (int k = 0; k < s->operands; k++)
@@ -54,7 +53,7 @@ static bool at_point(const struct stmt *s, const struct ref *tile)
     return s->op == LOOPS_MAP;
 }
 
-void defer_factor(struct loops *l, struct stmt *dot)
+void defer_factor(struct loops *l, struct stmt *dot, const struct matrix_unit *unit)
 {
     struct module *m = l->module;
     struct stmt *map = dot->next;
@@ -69,7 +68,7 @@ void defer_factor(struct loops *l, struct stmt *dot)
         map->axes[0] != dot->axes[0] || map->axes[1] != dot->axes[1] || !ref_equal(&there, &dot->assign[0].to) ||
         !ref_equal(&map->operand[0], &dot->assign[0].to))
         return;
-    struct stmt *end = map->next; /* the first that has the tile anew */
+    struct stmt *end = map->next; /* the first statement that sets the tile again */
     for (; end; end = end->next) {
         if (!stmt_touches(end, tile.of) || (!end->body && masks(end, &tile))) continue;
         if (end->body || !at_point(end, &tile)) return;
@@ -84,7 +83,7 @@ void defer_factor(struct loops *l, struct stmt *dot)
             for (int n = 0; n < s->assigns; n++) s->assign[n].expr = expr_replace(m, s->assign[n].expr, leaf, whole);
         }
     }
-    pad_matrix_result(&l->array[tile.of]);
+    pad_matrix_result(&l->array[tile.of], unit);
     dot->assign[0].to = tile;
     dot->next = map->next;
 }

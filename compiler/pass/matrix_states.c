@@ -1,39 +1,38 @@
-/* The products of a linear form on matrix units: of features with what is summed before a chunk, of features with
-   values, and those inside a chunk. Sums stay in f32.
-   - Weights inside a chunk that are not negative are rounded to bf16 before they meet values, which moves each by up to
-   2^-8 of itself: what a row may be off by is used up with that.
-   - All other numbers are split into two terms of bf16, the second what rounding leaves of them. All but the product of
-   second terms are summed, which leaves an error of about 2^-16 of the sizes of what is multiplied. Rounded once,
-   features of either sign would lose more than a row may: a weight is a sum of their products, which nearly cancel
-   where it is small beside them.
-   - Where rows are divided by a sum of weights of either sign, which may nearly vanish, 2^-16 is too much: these stay
-   in f32. So does a product that is squared, or raised to a higher power, on the way to a weight: where it nearly
-   vanishes, which of a row's only key shows in the row, a power loses as many times more. Of a parameter with rows as
-   they are stored three terms are taken then, which are all digits of f32. */
+/* Computes the products of a linear form on matrix units: features with the state before a chunk, features with values,
+   and products inside a chunk. Sums stay in f32.
+   - Weights inside a chunk that are never negative are rounded to bf16 before they are multiplied with values. This
+     changes a weight by up to 2^-8 of the weight, which uses up the error allowed for a row.
+   - All other numbers are split into two bf16 terms; the second term is the rounding error of the first term. The
+     product of two second terms is left out, so the error is about 2^-16 of the operands' sizes. A single bf16 term
+     would lose too much: if features can be negative, a small weight is a sum of products that nearly cancel.
+   - Products stay in f32 if the rows are divided by a sum of weights that can be negative. Such a sum can nearly
+     vanish, and then an error of 2^-16 is too large.
+   - A product also stays in f32 if a weight is computed from its square or a higher power. If the product nearly
+     vanishes, the power multiplies the relative error, which shows in a row with a single key. There is one exception:
+     the product of a parameter with stored rows uses three bf16 terms, which hold all digits of f32. */
 #include "pass.h"
 #include "../analysis/analysis.h"
+#include "../cost/cost.h"
 #include "../schedule/schedule.h"
 #include "../target/target.h"
 
 #include <string.h>
 
-enum { TILE_ROWS = 16, TILE_DEPTH = 32 };
-enum { PRODUCT_CYCLES = 16, LOAD_CYCLES = 8, STORE_CYCLES = 16, VECTOR_PAIRS = 32 }; /* the last: of f32 in a cycle */
-
 struct states {
     struct loops *l;
-    int arrays;    /* that there were before the pass */
-    bool *assumed; /* of an array: nothing in it is negative, if that holds of the others */
-    bool *rises;   /* of an array: nothing in it is negative */
-    bool all_rise; /* no weight is negative */
-    int *power;    /* of an array: the power in it of what some product makes */
+    const struct target *target;
+    int arrays;            /* the number of arrays before the pass */
+    bool *assumed;         /* for each array: assumed to have no negative element during the proof */
+    bool *non_negative;    /* for each array: proved to have no negative element */
+    bool none_is_negative; /* no weight is negative */
+    int *power;            /* for each array: the power of one product's result that its elements hold */
 };
 
 /* ---- signs ---- */
 
 static bool none_negative(struct states *x, int a);
 
-/* `above`: an expression that is not negative where this one is taken, or NULL. */
+/* Whether e is never negative. `above` is an expression that is known not to be negative here, or NULL. */
 static bool never_negative(struct states *x, const struct stmt *s, const struct expr *e, const struct expr *above)
 {
     if (e == above) return true;
@@ -68,7 +67,8 @@ static bool writes_none_negative(struct states *x, const struct stmt *s, int a)
     return true;
 }
 
-/* By induction over what is written: of every element of these tiles it holds if it did before. */
+/* Tries to prove that no element of tile a is negative. The proof is by induction over all writes to tile a and to the
+   tiles that these writes read: if no element of the tiles is negative before a write, none is negative afterwards. */
 static bool none_negative(struct states *x, int a)
 {
     if (x->l->array[a].kind != ARRAY_TILE) return false;
@@ -81,7 +81,7 @@ static void find_signs(struct states *x)
 {
     for (int a = 0; a < x->arrays; a++) {
         memset(x->assumed, 0, (size_t)x->arrays * sizeof *x->assumed);
-        x->rises[a] = none_negative(x, a);
+        x->non_negative[a] = none_negative(x, a);
     }
 }
 
@@ -90,25 +90,26 @@ static bool of_sequence(const struct loops *l, int axis)
     return axis >= 0 && axis_is_sequence(&l->module->axis[axis]);
 }
 
-/* Of all products of weights with values: those whose sum is over keys, for queries. Without any, of all features that
-   meet a state. */
-static bool weights_rise(const struct states *x, const struct stmt *s, bool pairs, bool *any)
+/* With `pairs`, tests the products that sum over keys for queries: whether the weights in them are never negative.
+   Without `pairs`, tests the products with a state: whether the features in them are never negative. Sets *any if there
+   are such products. */
+static bool weights_non_negative(const struct states *x, const struct stmt *s, bool pairs, bool *any)
 {
-    bool rise = true;
+    bool non_negative = true;
     for (; s; s = s->next) {
-        rise &= weights_rise(x, s->body, pairs, any);
+        non_negative &= weights_non_negative(x, s->body, pairs, any);
         if (s->op != LOOPS_DOT || x->l->array[s->operand[1].of].kind != ARRAY_TILE) continue;
         if (!of_sequence(x->l, s->axes[1]) || of_sequence(x->l, s->axes[0]) || of_sequence(x->l, s->axis) != pairs)
             continue;
         if (!pairs && x->l->array[s->operand[0].of].kind != ARRAY_TILE) continue;
         *any = true;
-        rise &= x->rises[s->operand[1].of];
+        non_negative &= x->non_negative[s->operand[1].of];
     }
-    return rise;
+    return non_negative;
 }
 
-/* Whether a row is a sum of weights, or divided by one, that may be negative: where it nearly vanishes, every digit of
-   the weights counts. */
+/* Whether a row is a sum of weights that can be negative, or is divided by such a sum. If the sum nearly vanishes,
+   every digit of the weights counts. */
 static bool sums_signed(const struct states *x, const struct stmt *s)
 {
     for (; s; s = s->next) {
@@ -117,7 +118,7 @@ static bool sums_signed(const struct states *x, const struct stmt *s)
             continue;
         for (int k = 0; k < s->assigns; k++)
             if (s->assign[k].fold == FOLD_SUM && s->assign[k].to.rank == 1 && s->assign[k].expr->op == EXPR_OPERAND &&
-                !x->rises[s->operand[s->assign[k].expr->integer].of])
+                !x->non_negative[s->operand[s->assign[k].expr->integer].of])
                 return true;
     }
     return false;
@@ -137,7 +138,7 @@ static int power_of(const struct states *x, const struct stmt *s, const struct e
     return e->op == EXPR_SQRT ? (power + 1) / 2 : power;
 }
 
-/* Follows what the product makes through the statements after it, in the order of the program. */
+/* Follows the product's result through the statements after it, in the order of the program. */
 static void raise_powers(struct states *x, const struct stmt *s, const struct stmt *dot, bool *after)
 {
     for (; s; s = s->next) {
@@ -153,10 +154,10 @@ static void raise_powers(struct states *x, const struct stmt *s, const struct st
     }
 }
 
-/* Whether something is made of a power of what the product makes. */
+/* Whether something is computed from a power of the product's result. */
 static bool is_raised(struct states *x, const struct stmt *dot)
 {
-    const size_t size = (size_t)x->l->arrays * sizeof *x->power; /* copies for other products are among them */
+    const size_t size = (size_t)x->l->arrays * sizeof *x->power; /* copies made for other products included */
     bool after = false, raised = false;
     x->power = memset(arena_alloc(x->l->module->arena, size), 0, size);
     x->power[dot->assign[0].to.of] = 1;
@@ -177,7 +178,7 @@ static bool is_stored(const struct loops *l, const struct ref *r)
     return l->array[r->of].kind == ARRAY_INPUT && l->array[r->of].dtype == DTYPE_BF16;
 }
 
-/* Of one thread, which makes it. */
+/* Whether the array is a tile of one thread, and that thread computes the tile. */
 static bool is_own(const struct array *a)
 {
     return a->kind == ARRAY_TILE && a->rank == 2 && !a->shared;
@@ -197,8 +198,8 @@ static bool written_in(const struct stmt *s, int a)
     return false;
 }
 
-/* Where a copy of the tile that the product reads may be made once for all that read it: behind what makes it last;
-   NULL: it is made in no list that the product is in. */
+/* Returns the last statement that writes the tile. One copy, made after this statement, can serve all readers. Returns
+   NULL if the statement is in no list around the product. */
 static struct stmt *made_last(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, int a)
 {
     for (int d = depth; d >= 0; d--) {
@@ -206,20 +207,22 @@ static struct stmt *made_last(struct loops *l, struct stmt *dot, struct stmt **l
         for (; s != end; s = s->next)
             if (stmt_writes(s, a) || written_in(s->body, a)) last = s;
         if (written_in(end->next, a)) return NULL;
-        while (last && last->next != end && last->next->op == LOOPS_MAP) last = last->next; /* these become one */
+        while (last && last->next != end && last->next->op == LOOPS_MAP)
+            last = last->next; /* these become one statement */
         if (last) return last;
     }
     return NULL;
 }
 
-/* A copy of a tile in bf16, of its two axes as they are or `turned`; or -1. */
+/* Makes a copy of a tile in bf16. The copy has the tile's two axes, exchanged if `transposed`. Returns the copy's
+   number, or -1. */
 static int copy_tile(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, const struct ref *r,
-                     bool paired, bool turned)
+                     bool paired, bool transposed, const struct matrix_unit *unit)
 {
     struct stmt *last = made_last(l, dot, loops, depth, r->of);
     if (!last) return -1;
     struct array made = l->array[r->of];
-    for (int k = 0; k < 2 && turned; k++) {
+    for (int k = 0; k < 2 && transposed; k++) {
         made.axes[k] = l->array[r->of].axes[1 - k];
         made.extent[k] = l->array[r->of].extent[1 - k];
     }
@@ -233,7 +236,7 @@ static int copy_tile(struct loops *l, struct stmt *dot, struct stmt **loops, int
     made.paired = paired;
     made.matrix = true;
     made.terms = 2;
-    pad_matrix_operand(&made);
+    pad_matrix_operand(&made, unit);
     struct stmt *copy = stmt_new(l, LOOPS_COPY);
     copy->rank = 2;
     copy->operands = copy->assigns = 1;
@@ -245,45 +248,49 @@ static int copy_tile(struct loops *l, struct stmt *dot, struct stmt **loops, int
     return copy->assign[0].to.of;
 }
 
-/* The reference to a copy that has the axes at the places `first` and `second` of what it is of. */
+/* A reference to a copy whose axes are the subscripts `first` and `second` of r. */
 static struct ref of_copy(const struct ref *r, int made, int first, int second)
 {
     return (struct ref){.of = made, .rank = 2, .sub = {r->sub[first], r->sub[second]}};
 }
 
-/* Whether the operand, of the axes `other` and `summed`, can be copied: a tile of a thread's own, a state, or a
-   parameter with whole vectors in a row. */
-static bool copies(const struct loops *l, const struct ref *r, int other, int summed, bool rows)
+/* Whether the operand can be copied. It has the axes `other` and `summed`, and must be a thread's tile, a state, or a
+   parameter whose rows are whole vectors. */
+static bool copies(const struct loops *l, const struct ref *r, int other, int summed, bool rows,
+                   const struct matrix_unit *unit)
 {
     const struct array *a = &l->array[r->of];
     if (!is_number(l, r) || a->rank < 2 || place_of(r, other) < 0 || place_of(r, summed) < 0) return false;
     if (is_own(a)) return true;
     if (a->kind == ARRAY_TILE) return rows && (a->rank == 2 || axis_is_chunks(&l->module->axis[a->axes[0]]));
     const struct axis *last = &l->module->axis[a->axes[a->rank - 1]];
-    return rows && a->kind == ARRAY_PARAM && last->source == SIZE_CONSTANT && last->extent % 16 == 0;
+    return rows && a->kind == ARRAY_PARAM && last->source == SIZE_CONSTANT && last->extent % unit->rows == 0;
 }
 
-/* The first operand, as rows along what is summed over. */
-static bool copy_rows(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, int terms)
+/* Copies the first operand, as rows along the summed axis. */
+static bool copy_rows(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, int terms,
+                      const struct matrix_unit *unit)
 {
     struct ref *r = &dot->operand[0];
     const struct array *a = &l->array[r->of];
     const int row = place_of(r, dot->axes[0]), sum = place_of(r, dot->axis);
     int made = -1;
     if (is_own(a))
-        made = copy_tile(l, dot, loops, depth, r, false, sum == 0);
+        made = copy_tile(l, dot, loops, depth, r, false, sum == 0, unit);
     else {
         const int lane = a->axes[sum];
         made = packed_tile(l, loops, depth, r->of, lane,
-                           a->kind == ARRAY_TILE ? a->extent[sum] : l->module->axis[lane].extent, PACK_MATRIX_ROWS);
+                           a->kind == ARRAY_TILE ? a->extent[sum] : l->module->axis[lane].extent, PACK_MATRIX_ROWS,
+                           unit);
         if (terms > l->array[made].terms) l->array[made].terms = terms;
     }
     if (made >= 0) *r = of_copy(r, made, row, sum);
     return made >= 0;
 }
 
-/* The second one, as pairs of lanes. */
-static bool copy_pairs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth)
+/* Copies the second operand, as pairs of lanes. */
+static bool copy_pairs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth,
+                       const struct matrix_unit *unit)
 {
     struct ref *r = &dot->operand[1];
     const int lane = place_of(r, dot->axes[1]), sum = place_of(r, dot->axis);
@@ -293,9 +300,9 @@ static bool copy_pairs(struct loops *l, struct stmt *dot, struct stmt **loops, i
         int64_t lanes = axis->source == SIZE_CONSTANT ? axis->extent : 0;
         for (int d = 0; d < depth; d++)
             if (loops[d]->axis == dot->axes[1]) lanes = loops[d]->step;
-        made = packed_tile(l, loops, depth, r->of, dot->axes[1], lanes, PACK_MATRIX_PAIRS);
+        made = packed_tile(l, loops, depth, r->of, dot->axes[1], lanes, PACK_MATRIX_PAIRS, unit);
     } else
-        made = copy_tile(l, dot, loops, depth, r, true, false);
+        made = copy_tile(l, dot, loops, depth, r, true, false, unit);
     if (made >= 0) *r = of_copy(r, made, sum, lane);
     return made >= 0;
 }
@@ -315,44 +322,52 @@ static int64_t times(int64_t extent, int64_t of)
     return (extent + of - 1) / of;
 }
 
-/* Whether by the table of what instructions take it is worth its copies, those that others share included. */
-static bool gains(const struct loops *l, const struct stmt *dot, struct stmt *const *loops, int depth, int products)
+/* Whether the matrix unit saves more cycles than the product's copies cost. The cycle counts are above. A copy that
+   several products share counts in full. */
+static bool gains(const struct states *x, const struct stmt *dot, struct stmt *const *loops, int depth, int products)
 {
+    const struct loops *l = x->l;
+    const struct matrix_unit *unit = &x->target->matrix;
+    const int64_t pairs = (int64_t)(nominal_peak(x->target, DTYPE_F32) /
+                                    2); /* of f32 that vectors multiply in a cycle */
     const int64_t rows = extent_of(l, loops, depth, dot->axes[0]), lanes = extent_of(l, loops, depth, dot->axes[1]),
-                  sum = extent_of(l, loops, depth, dot->axis), sums = times(rows, TILE_ROWS) * times(lanes, TILE_ROWS),
-                  steps = times(sum, TILE_DEPTH);
-    const int64_t on_units = sums * (products * steps * PRODUCT_CYCLES + LOAD_CYCLES + STORE_CYCLES) +
-                             (rows + lanes) * sum * products / VECTOR_PAIRS * 2;
-    return rows > 0 && lanes > 0 && sum > 0 && 3 * on_units < 2 * rows * lanes * sum / VECTOR_PAIRS;
+                  sum = extent_of(l, loops, depth, dot->axis),
+                  sums = times(rows, unit->rows) * times(lanes, unit->rows), steps = times(sum, unit->depth);
+    const int64_t on_matrix_units = sums * (products * steps * unit->product_cycles + unit->load_cycles +
+                                            unit->store_cycles) +
+                                    (rows + lanes) * sum * products / pairs * 2;
+    return rows > 0 && lanes > 0 && sum > 0 && 3 * on_matrix_units < 2 * rows * lanes * sum / pairs;
 }
 
-/* What a product on units has of its result: whole tiles of rows. */
-static void pad_result(struct loops *l, const struct stmt *dot)
+/* Pads the result to whole tiles of rows. */
+static void pad_result(struct loops *l, const struct stmt *dot, const struct matrix_unit *unit)
 {
     struct array *a = &l->array[dot->assign[0].to.of];
     for (int k = 0; k < a->rank; k++)
         if (ref_axis(&dot->assign[0].to, k) == dot->axes[0])
-            a->extent[k] = (a->extent[k] + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
+            a->extent[k] = (a->extent[k] + unit->rows - 1) / unit->rows * unit->rows;
 }
 
 static void pair_state(struct states *x, struct stmt *dot, struct stmt **loops, int depth)
 {
     struct loops *l = x->l;
+    const struct matrix_unit *unit = &x->target->matrix;
     struct ref *row = &dot->operand[0], *lane = &dot->operand[1];
     const bool stored = is_stored(l, lane) && place_of(lane, dot->axes[1]) >= 0;
     const struct array *to = &l->array[dot->assign[0].to.of];
     if (dot->operands != 2 || dot->where || to->kind != ARRAY_TILE || to->dtype != DTYPE_F32 || dot->rank != 2) return;
-    if (!copies(l, row, dot->axes[0], dot->axis, true)) return;
-    if (!stored && (!copies(l, lane, dot->axes[1], dot->axis, false) || place_of(lane, dot->axes[1]) != 1)) return;
+    if (!copies(l, row, dot->axes[0], dot->axis, true, unit)) return;
+    if (!stored && (!copies(l, lane, dot->axes[1], dot->axis, false, unit) || place_of(lane, dot->axes[1]) != 1))
+        return;
     if (is_own(&l->array[row->of]) && !made_last(l, dot, loops, depth, row->of)) return;
     if (!stored && !made_last(l, dot, loops, depth, lane->of)) return;
     const bool raised = is_raised(x, dot), exact = stored && l->array[row->of].kind == ARRAY_PARAM;
     const int terms = raised ? 3 : 2;
-    if (!gains(l, dot, loops, depth, stored ? terms : 3) || (raised && !exact)) return;
-    copy_rows(l, dot, loops, depth, terms);
-    copy_pairs(l, dot, loops, depth);
+    if (!gains(x, dot, loops, depth, stored ? terms : 3) || (raised && !exact)) return;
+    copy_rows(l, dot, loops, depth, terms, unit);
+    copy_pairs(l, dot, loops, depth, unit);
     dot->assign[0].compensation = 0;
-    pad_result(l, dot);
+    pad_result(l, dot, unit);
 }
 
 static void walk(struct states *x, struct stmt **body, struct stmt **loops, int depth)
@@ -364,9 +379,10 @@ static void walk(struct states *x, struct stmt **body, struct stmt **loops, int 
             walk(x, &s->body, loops, depth + 1);
         }
         if (s->op != LOOPS_DOT) continue;
-        const bool paired = !of_sequence(x->l, s->axes[0]) && s->where && x->all_rise &&
-                            gains(x->l, s, loops, depth, 1) && pair_weights(x->l, *body, at, loops, depth, true, true);
-        if (!paired && !(of_sequence(x->l, s->axes[0]) && pair_inputs(x->l, s, loops, depth, true)))
+        const bool paired = !of_sequence(x->l, s->axes[0]) && s->where && x->none_is_negative &&
+                            gains(x, s, loops, depth, 1) &&
+                            pair_weights(x->l, *body, at, loops, depth, &x->target->matrix, true);
+        if (!paired && !(of_sequence(x->l, s->axes[0]) && pair_inputs(x->l, s, loops, depth, &x->target->matrix)))
             pair_state(x, s, loops, depth);
         while (*at != s) at = &(*at)->next;
     }
@@ -382,18 +398,16 @@ const char *knob_units(const struct knob_case *x, struct tune_knob *knob)
 
 void pass_matrix_states(struct compilation *c)
 {
-    struct states x = {.l = c->loops};
+    struct states x = {.l = c->loops, .target = c->target};
     struct stmt *loops[MAX_LOOPS] = {NULL};
     bool any = false;
     if (!multiplies_states(c)) return;
     struct arena *arena = c->loops->module->arena;
     x.arrays = c->loops->arrays;
     x.assumed = arena_alloc(arena, (size_t)x.arrays * sizeof *x.assumed);
-    x.rises = arena_alloc(arena, (size_t)x.arrays * sizeof *x.rises);
+    x.non_negative = arena_alloc(arena, (size_t)x.arrays * sizeof *x.non_negative);
     find_signs(&x);
-    x.all_rise = weights_rise(&x, c->loops->body, true, &any);
-    if (!any) x.all_rise = weights_rise(&x, c->loops->body, false, &any) && any;
-    if (x.all_rise || !sums_signed(&x, c->loops->body)) walk(&x, &c->loops->body, loops, 0);
-    if (!loops_on_matrix_units(c->loops)) return;
-    c->features_used |= 1U << TARGET_BF16_PRODUCTS | 1U << TARGET_MATRIX_UNITS;
+    x.none_is_negative = weights_non_negative(&x, c->loops->body, true, &any);
+    if (!any) x.none_is_negative = weights_non_negative(&x, c->loops->body, false, &any) && any;
+    if (x.none_is_negative || !sums_signed(&x, c->loops->body)) walk(&x, &c->loops->body, loops, 0);
 }

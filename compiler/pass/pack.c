@@ -1,14 +1,14 @@
-/* An array that a statement reads along its lanes, but that stores something else side by side, is first copied into a
-   tile whose last axis is the lanes: an input as far out as the loops over its axes allow, a tile, which a statement
-   nearby makes, just ahead of its reader. So is an input of 16-bit elements, whatever its order: the copy widens each
-   of them once, and every other statement reads what can be computed with. */
+/* Copies arrays for statements that read an array along the lanes although the array is stored along a different axis.
+   The last axis of the copy is the lanes.
+   - An input is copied outside as many loops as possible.
+   - A tile is copied just before the statement that reads the tile.
+   - Inputs of 16-bit elements are always copied, whatever their order, so that each element is widened only once. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
 #include <string.h>
 
-/* Whether whole vectors can be read: neighbours in the lanes are neighbours in memory, and no vector reaches over the
-   end of a row. */
+/* Whether whole vectors can be read: lanes are contiguous in memory, and no vector crosses the end of a row. */
 static bool along_lanes(const struct compilation *c, const struct ref *r, const struct array *a, int lane)
 {
     if (!ref_uses_axis(r, lane)) return true;
@@ -20,7 +20,7 @@ static bool along_lanes(const struct compilation *c, const struct ref *r, const 
 
 /* Loops over batches, heads and chunks fix their axis. */
 int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent,
-                enum packing packing)
+                enum packing packing, const struct matrix_unit *unit)
 {
     const bool numbers = packing == PACK_NUMBERS, paired = packing == PACK_PAIRS || packing == PACK_MATRIX_PAIRS,
                matrix = packing == PACK_MATRIX_PAIRS || packing == PACK_MATRIX_ROWS;
@@ -46,8 +46,7 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
             tile.axes[tile.rank] = a->axes[k];
             tile.extent[tile.rank++] = a->axes[k] == lane ? lane_extent : extent;
         }
-    int outer = 0; /* the innermost loop over one of its axes, or of those that threads share: tiles are a thread's
-                      own */
+    int outer = 0; /* the innermost loop over one of its axes, or that threads share: a tile belongs to one thread */
     for (int f = 0; f < depth; f++) {
         if (loops[f]->parallel) outer = f;
         for (int k = 0; k < a->rank; k++)
@@ -60,7 +59,7 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
             (lane < 0 || (*at)->axes[(*at)->rank - 1] == lane))
             return (*at)->assign[0].to.of;
     struct stmt *copy = stmt_new(l, LOOPS_COPY);
-    if (matrix) pad_matrix_operand(&tile);
+    if (matrix) pad_matrix_operand(&tile, unit);
     int made = loops_array(l, tile);
     copy->rank = tile.rank;
     for (int k = 0; k < tile.rank; k++) copy->axes[k] = tile.axes[k];
@@ -73,11 +72,11 @@ int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int l
     return made;
 }
 
-/* The operand of a statement becomes one of the array's copy. */
+/* Redirects an operand of a statement to a copy of its array. */
 static void read_copy(struct loops *l, struct stmt **loops, int depth, struct ref *r, int lane, int64_t lane_extent)
 {
     const struct ref old = *r;
-    int tile = packed_tile(l, loops, depth, old.of, lane, lane_extent, PACK_NUMBERS);
+    int tile = packed_tile(l, loops, depth, old.of, lane, lane_extent, PACK_NUMBERS, NULL);
     const struct array *from = &l->array[old.of], *to = &l->array[tile];
     *r = (struct ref){.of = tile, .rank = to->rank};
     for (int t = 0; t < to->rank; t++)
@@ -85,9 +84,9 @@ static void read_copy(struct loops *l, struct stmt **loops, int depth, struct re
             if (from->axes[f] == to->axes[t]) r->sub[t] = old.sub[f];
 }
 
-/* The same of a tile, with the lanes as its last axis; of the others those that the statement runs over. Returns the
-   copy. */
-static struct stmt *read_turned(struct loops *l, const struct stmt *s, struct ref *r, int lane)
+/* Redirects an operand to a copy of its tile. The copy has only the axes that the statement runs over, with the lanes
+   as the last axis. Returns the statement that makes the copy. */
+static struct stmt *read_transposed(struct loops *l, const struct stmt *s, struct ref *r, int lane)
 {
     const struct array *a = &l->array[r->of];
     struct array tile = {.kind = ARRAY_TILE,
@@ -113,7 +112,8 @@ static struct stmt *read_turned(struct loops *l, const struct stmt *s, struct re
     return copy;
 }
 
-/* Whether the array has rows of several heads: not all of them are as far apart, as a product takes them to be. */
+/* Whether the array has rows of several heads. A product assumes equal distances between rows, which such rows do not
+   have. */
 static bool of_rows(const struct loops *l, const struct array *a)
 {
     bool rows = false;
@@ -121,11 +121,11 @@ static bool of_rows(const struct loops *l, const struct array *a)
     return rows;
 }
 
-/* Whether the rows of a product are so few, and both operands lie along its sum so evenly, that inner products of
-   vectors take less than a copy with the lanes last. */
+/* Whether a product has so few rows, and operands so evenly stored along its sum, that inner products of vectors are
+   cheaper than a copy with the lanes last. */
 static bool along_sum(const struct compilation *c, const struct stmt *s)
 {
-    if (!c->few || s->op != LOOPS_DOT) return false;
+    if (!c->program.few || s->op != LOOPS_DOT) return false;
     const struct ref *row = &s->operand[0], *lane = &s->operand[1];
     const struct axis *axis = &c->loops->module->axis[s->axis];
     const int64_t lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(c->spec->dtype));
@@ -134,10 +134,11 @@ static bool along_sum(const struct compilation *c, const struct stmt *s)
            axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
-/* Whether a product with 16-bit values that have the lanes adds to its sums: with few rows it widens them itself. */
+/* Whether a product with few rows adds 16-bit values that are stored along the lanes. Such a product widens the values
+   without a copy. */
 static bool widens(const struct compilation *c, const struct stmt *s)
 {
-    if (!c->few || s->op != LOOPS_DOT || s->operands != 2) return false;
+    if (!c->program.few || s->op != LOOPS_DOT || s->operands != 2) return false;
     const struct ref *lane = &s->operand[1];
     const struct axis *axis = &c->loops->module->axis[s->axes[s->rank - 1]];
     const int64_t lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(c->spec->dtype));
@@ -146,16 +147,17 @@ static bool widens(const struct compilation *c, const struct stmt *s)
            axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
 }
 
-/* First for the lanes; then what is left to widen, which may read the copies made so far. */
-static void walk(const struct compilation *c, struct stmt **body, struct stmt **loops, int depth, bool left)
+/* First makes the copies for the lanes, then the copies that widen elements. A copy that widens can read a copy for the
+   lanes. */
+static void walk(const struct compilation *c, struct stmt **body, struct stmt **loops, int depth, bool widening)
 {
     struct loops *l = c->loops;
     for (struct stmt *s = *body; s; s = s->next) {
         if (s->op == LOOPS_FOR && depth < MAX_LOOPS) {
             loops[depth] = s;
-            walk(c, &s->body, loops, depth + 1, left);
+            walk(c, &s->body, loops, depth + 1, widening);
         } else if (s->op == LOOPS_IF)
-            walk(c, &s->body, loops, depth, left);
+            walk(c, &s->body, loops, depth, widening);
         bool of_pairs = s->op == LOOPS_DOT && l->array[s->operand[1].of].paired;
         if ((s->op != LOOPS_MAP && s->op != LOOPS_DOT) || s->rank == 0 || of_pairs) continue;
         int lane = s->axes[s->rank - 1];
@@ -166,21 +168,20 @@ static void walk(const struct compilation *c, struct stmt **body, struct stmt **
             struct ref *r = &s->operand[k];
             const struct array *a = &l->array[r->of];
             bool narrow = a->dtype == DTYPE_BF16 || a->dtype == DTYPE_F16;
-            if (!left && s->op == LOOPS_DOT && k == 0 && a->kind == ARRAY_INPUT && of_rows(l, a)) {
+            if (!widening && s->op == LOOPS_DOT && k == 0 && a->kind == ARRAY_INPUT && of_rows(l, a)) {
                 read_copy(l, loops, depth, r, -1, 0);
                 continue;
             }
-            if (k == 1 && (along_sum(c, s) || (left && narrow && widens(c, s)))) continue;
-            const bool vectors = extent &&
-                                 ref_uses_axis(r, lane); /* no copy serves these whose rows lie across the lanes */
-            if (left && narrow)
+            if (k == 1 && (along_sum(c, s) || (widening && narrow && widens(c, s)))) continue;
+            const bool vectors = extent && ref_uses_axis(r, lane); /* else the copy keeps the order of the axes */
+            if (widening && narrow)
                 read_copy(l, loops, depth, r, vectors ? lane : -1, vectors ? extent : 0);
-            else if (!left && !along_lanes(c, r, a, lane) && a->kind == ARRAY_TILE) {
-                struct stmt **at = body, *copy = read_turned(l, s, r, lane);
+            else if (!widening && !along_lanes(c, r, a, lane) && a->kind == ARRAY_TILE) {
+                struct stmt **at = body, *copy = read_transposed(l, s, r, lane);
                 while (*at != s) at = &(*at)->next;
                 copy->next = s;
                 *at = copy;
-            } else if (!left && extent && !along_lanes(c, r, a, lane))
+            } else if (!widening && extent && !along_lanes(c, r, a, lane))
                 read_copy(l, loops, depth, r, lane, extent);
         }
     }

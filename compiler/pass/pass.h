@@ -4,50 +4,57 @@
 
 #include "../schedule/schedule.h"
 
-/* Whether the passes may make products of bf16: of elements as they are stored, and of weights rounded to it, in the
-   quadratic form of many queries. (pass/bf16_pairs.c) */
+/* Whether the passes may use products of bf16 in the quadratic form for many queries. The factors are elements as
+   stored, or weights rounded to bf16. (pass/bf16_pairs.c) */
 bool multiplies_bf16(const struct compilation *c);
-/* The same of products on matrix units. (pass/bf16_pairs.c) */
+/* Whether the passes may compute products of bf16 in the quadratic form on matrix units. (pass/bf16_pairs.c) */
 bool multiplies_tiles(const struct compilation *c);
-/* The same of the linear form, forward and for gradients. (pass/bf16_pairs.c) */
+/* Whether the passes may use matrix units in the linear form, forward and for gradients. (pass/bf16_pairs.c) */
 bool multiplies_states(const struct compilation *c);
-enum { MATRIX_QUERIES = 16, MATRIX_KEYS = 64, MATRIX_BLOCK = 512 }; /* of a tile; queries of a block */
-enum { MATRIX_SWEEP = 64 };                                         /* keys and queries of a tile of gradients */
-/* Whether the region has keys that repeat with a period, which get loops of their own. (pass/residues.c) */
-bool region_repeats(struct module *m, const struct expr *where, int query_axis, int key_axis);
-bool makes_gradients(const struct compilation *c); /* from the rows of what was saved, or alone (pass/bf16_pairs.c) */
-/* e * constant, with the constant pushed down to where it can merge with others. (pass/stabilise.c) */
+/* In the functions below, `unit` is the target's matrix unit. It is NULL if products do not use a matrix unit. */
+/* Whether a region selects keys periodically. The residues pass gives such keys separate loops. (pass/residues.c) */
+bool region_repeats(struct module *m, const struct expr *where, int lane_axis, int stream_axis);
+/* Returns e * by. If e has a constant factor, `by` is merged into that factor. (pass/stabilise.c) */
 const struct expr *expr_scaled(struct module *m, const struct expr *e, double by);
-enum { MAX_LOOPS = 12 }; /* around a statement */
-/* A tile with a copy of array `from`, which the loop's body begins with, in the innermost of `loops` over one of its
-   axes or that threads share; made where there is none yet. Its last axis is `lane`, with that extent; with a lane of
-   -1 it is as it comes. (pass/pack.c) */
+/* Merges equal values, moves each map that is used once into its user, and removes unused values. (pass/simplify.c) */
+void simplify_graph(struct graph *g);
+/* Limits loops to the indices that their regions can reach. `l` holds the loops of c, or a copy of these loops.
+   (pass/bound.c) */
+void bound_loops(const struct compilation *c, struct loops *l);
+enum { MAX_LOOPS = 12 }; /* loops around one statement */
+/* packed_tile returns a tile that holds a copy of array `from`. (pass/pack.c)
+   - If the copy does not exist, packed_tile makes the copy at the start of the body of one of `loops`. This is the
+     innermost loop that runs over an axis of the array or is shared by threads.
+   - The tile's last axis is `lane`, with extent `lane_extent`. If `lane` is -1, the axes keep their order. */
 enum packing {
-    PACK_NUMBERS,      /* in what is computed with */
-    PACK_PAIRS,        /* of bf16, side by side along the first axis */
-    PACK_MATRIX_PAIRS, /* the same for matrix units, and rows of bf16 for them */
-    PACK_MATRIX_ROWS
+    PACK_NUMBERS,      /* in the type of sums */
+    PACK_PAIRS,        /* pairs of bf16 along the first axis */
+    PACK_MATRIX_PAIRS, /* pairs of bf16, for matrix units */
+    PACK_MATRIX_ROWS   /* rows of bf16, for matrix units */
 };
 int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent,
-                enum packing packing);
-/* A tile's extents become what matrix units take. (pass/matrix_operands.c) */
-void pad_matrix_operand(struct array *a);
-void pad_matrix_result(struct array *a);
-/* What a matrix product is multiplied by moves into those that read it. */
-void defer_factor(struct loops *l, struct stmt *dot);
-/* A product of two inputs takes pairs of them as they are stored; one of values with a tile of weights, rounded copies
-   of these, ahead of the product at *at in the body; `any`: weights may be negative. false: it does not.
-   (pass/bf16_pairs.c) */
-bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, bool matrix);
-bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth, bool matrix,
-                  bool any);
-/* Pads a tile's last axis to a multiple of `lanes`; its bytes, a multiple of 64. (pass/allocate.c) */
+                enum packing packing, const struct matrix_unit *unit);
+/* These round a tile's extents up to sizes that matrix units take. (pass/matrix_operands.c) */
+void pad_matrix_operand(struct array *a, const struct matrix_unit *unit);
+void pad_matrix_result(struct array *a, const struct matrix_unit *unit);
+/* Moves the constant factor of a matrix product into the statements that read the product. */
+void defer_factor(struct loops *l, struct stmt *dot, const struct matrix_unit *unit);
+/* These let a product read copies of its operands. They return false if the product is left unchanged.
+   (pass/bf16_pairs.c)
+   - pair_inputs: a product of two inputs then reads pairs of elements as stored.
+   - pair_weights: *at is the product of values with a tile of weights. The product then reads rounded copies, which
+     are made before the product. `any` says that weights may be negative. */
+bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, const struct matrix_unit *unit);
+bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth,
+                  const struct matrix_unit *unit, bool any);
+/* Pads a tile's last axis to a multiple of `lanes`. Returns the tile's size in bytes, a multiple of 64.
+   (pass/allocate.c) */
 int64_t padded_tile(struct array *array, int64_t lanes);
 enum pass_level { PASS_GRAPH, PASS_LOWER, PASS_LOOPS };
 struct pass {
     const char *name, *says;
     enum pass_level level;
-    bool cleanup;                                /* runs where it is due, not at a place of its own */
+    bool cleanup;                                /* runs whenever a pass requires what it establishes */
     unsigned requires, establishes, invalidates; /* properties of the program, as bits */
     void (*run)(struct compilation *c);
 };
@@ -57,13 +64,15 @@ struct pass {
 extern const struct pass passes[];
 extern const int pass_count;
 
-/* Called after every pass; may be NULL. Returning false stops. */
+/* The driver calls the hook after every pass. The hook returns false to stop the pipeline. */
 typedef bool pass_hook(const struct compilation *c, const struct pass *pass, void *user);
-/* Runs the pipeline and verifies after every pass; false after an error (reported) or when the hook stopped. */
+/* Runs the pipeline and verifies the program after every pass. `hook` may be NULL. Returns false after an error, which
+   has been reported, or if the hook stopped the pipeline. */
 bool passes_run(struct compilation *c, pass_hook *hook, void *user);
-/* The same of other rows: an error when a pass requires what no pass before it, and no clean-up, establishes. */
+/* Runs the given passes as passes_run runs the pipeline. Reports an error if a pass requires a property that neither an
+   earlier pass nor a clean-up establishes. */
 bool passes_run_these(const struct pass *pass, int count, struct compilation *c, pass_hook *hook, void *user);
-/* What each pass does, requires, establishes and invalidates, as --passes prints it. */
+/* Prints what each pass does, requires, establishes and invalidates, for --passes. */
 void passes_print(struct text *out);
 
 #endif

@@ -1,21 +1,24 @@
-/* The pass driver. The pipeline is data (pipeline.def): passes run in its order, clean-ups where a pass requires what
-   they establish; that every requirement is met is checked, and every result is verified. */
+/* The pass driver runs the passes in the order of pipeline.def. A clean-up runs when a pass requires a property that
+   the clean-up establishes. The driver checks that each pass has the properties that it requires, and that no pass
+   changes the result of an earlier pass. It verifies the program after every pass. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
 #include <string.h>
 
 enum property {
-#define PROPERTY(name, says) PROPERTY_##name,
+#define PROPERTY(name, result, says) PROPERTY_##name,
 #include "pipeline.def"
     PROPERTIES
 };
 #define IS(name) (1U << PROPERTY_##name)
 
-static const struct {
-    const char *name, *says;
+static const struct property_row {
+    const char *name, *result, *says;
+    size_t at, bytes; /* of the result in struct compilation */
 } properties[] = {
-#define PROPERTY(name, says) {#name, says},
+#define PROPERTY(name, result, says) \
+    {#name, #result, says, offsetof(struct compilation, result), sizeof((struct compilation *)0)->result},
 #include "pipeline.def"
 };
 
@@ -48,6 +51,23 @@ static bool internal_error(const struct pipeline *x, const char *format, const c
     return false;
 }
 
+/* Graphs and loops are rewritten in place; all other results are structs of numbers and pointers. */
+static bool is_rewritten(const struct property_row *p)
+{
+    return p->at == offsetof(struct compilation, graph) || p->at == offsetof(struct compilation, loops);
+}
+
+/* The result of another pass that the pass has changed, or NULL. */
+static const char *changed(const struct pass *pass, const struct compilation *before, const struct compilation *after)
+{
+    for (int p = 0; p < PROPERTIES; p++) {
+        const struct property_row *const row = &properties[p];
+        if (pass->establishes & 1U << p || is_rewritten(row)) continue;
+        if (memcmp((const char *)before + row->at, (const char *)after + row->at, row->bytes) != 0) return row->result;
+    }
+    return NULL;
+}
+
 static bool provide(struct pipeline *x, unsigned required, const char *user);
 
 static bool run_pass(struct pipeline *x, const struct pass *pass)
@@ -55,15 +75,20 @@ static bool run_pass(struct pipeline *x, const struct pass *pass)
     struct compilation *c = x->c;
     if (!provide(x, pass->requires, pass->name)) return false;
     int errors = diagnostics_errors(c->diagnostics);
+    struct compilation before;
+    memcpy(&before, c, sizeof before);
     pass->run(c);
     x->holds = (x->holds & ~pass->invalidates) | pass->establishes;
     if (diagnostics_errors(c->diagnostics) > errors) return false;
+    const char *const others = changed(pass, &before, c);
+    if (others)
+        return internal_error(x, "internal error: %s changes '%s', a result of other passes", pass->name, others);
     const char *wrong = pass->level == PASS_GRAPH ? graph_verify(c->graph) : loops_verify(c->loops);
     if (wrong) return internal_error(x, "internal error after pass '%s': %s", pass->name, wrong);
     return !x->hook || x->hook(c, pass, x->user);
 }
 
-/* Runs the clean-ups that establish what is required and does not hold. */
+/* Runs the clean-ups that establish required properties that do not hold. */
 static bool provide(struct pipeline *x, unsigned required, const char *user)
 {
     for (int k = 0; k < x->count; k++)

@@ -1,8 +1,10 @@
-/* A region that takes a few keys of every period is not met tile by tile: the loop over keys becomes one loop for what
-   has no period and one for each period there is, which runs over the keys of that alone. Where the keys move with the
-   query (a dilated window), queries that lie a period apart share a tile, as they see the same keys. Runs of several
-   keys are tiles by themselves; shorter ones are met residue by residue. Of the ways to do so the one is taken whose
-   loops visit the least. */
+/* Changes loops over keys whose region selects only a few keys of every period. The loop becomes several loops: one for
+   the terms of the region without a period, and one for each period. The loop for a period visits only the keys that
+   the period selects.
+   - The keys may move with the query (a dilated window, the neighbours of a pixel). Then queries one period apart can
+     share a tile, because they see the same keys of a period.
+   - A long run of keys becomes a tile; shorter runs are processed residue by residue.
+   - The pass compares several plans, and takes the plan whose loops visit the fewest keys. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../cost/cost.h"
@@ -11,12 +13,13 @@
 #include <string.h>
 
 enum { MAX_REGION_TERMS = 16, MAX_CONDITIONS = 24, MAX_STRIDE = 1024, LONG_RUN = 16, MIN_TILE = 16 };
-/* Where the ways are compared, and what a tile takes besides its pairs: one of keys, in keys; one of queries, in
-   queries, whose products are short. */
-enum { LENGTH = 8192 };
-static const double TILE_OF_KEYS = 16, TILE_OF_QUERIES = 10;
-/* For less than this gain tiles are not cut shorter. */
-static const double CLEAR_GAIN = 0.8;
+/* Plans are compared for sequences of at least PERIODS periods. A tile costs more than its pairs, because its products
+   are short: a tile of keys costs as much as TILE_OF_KEYS additional keys, a tile of queries as much as TILE_OF_QUERIES
+   additional queries. */
+enum { LENGTH = 8192, HEADS = 8, PERIODS = 128 };
+static const double TILE_OF_KEYS = 16, TILE_OF_QUERIES = 4;
+/* Tiles are only shortened if the cost falls below this share. */
+static const double CLEAR_GAIN = 0.9;
 
 /* ---- the region as a union of conjunctions ---- */
 
@@ -30,7 +33,7 @@ struct terms {
     struct term term[MAX_REGION_TERMS];
 };
 
-/* The same with what is negated as far inside as can be. */
+/* Returns the negation of e, with NOT as far inside as possible. */
 static const struct expr *negated(struct module *m, const struct expr *e)
 {
     const struct expr *a = e->arg[0], *b = e->arg[1];
@@ -42,14 +45,14 @@ static const struct expr *negated(struct module *m, const struct expr *e)
     case EXPR_NE: return expr_make(m, e->op == EXPR_EQ ? EXPR_NE : EXPR_EQ, a, b, NULL);
     case EXPR_LE:
     case EXPR_LT:
-        if (a->type == TYPE_REAL || b->type == TYPE_REAL) break; /* of which one may be no number */
+        if (a->type == TYPE_REAL || b->type == TYPE_REAL) break; /* one may be NaN */
         return expr_make(m, e->op == EXPR_LE ? EXPR_LT : EXPR_LE, b, a, NULL);
     default: break;
     }
     return expr_make(m, EXPR_NOT, e, NULL, NULL);
 }
 
-/* False where there is no room. */
+/* False if there is no room. */
 static bool add_term(struct terms *all, const struct term *t)
 {
     if (all->count == MAX_REGION_TERMS) return false;
@@ -66,7 +69,7 @@ static bool conjoin(struct term *t, const struct expr *e)
     return true;
 }
 
-/* Every term of `all` and of the expression. */
+/* Intersects every term of `all` with the expression. */
 static bool multiply(struct module *m, struct terms *all, const struct expr *e)
 {
     if (e->op == EXPR_INT) {
@@ -89,16 +92,16 @@ static bool multiply(struct module *m, struct terms *all, const struct expr *e)
     return true;
 }
 
-/* ---- what a way makes of it ---- */
+/* ---- plans ---- */
 
-/* A loop over some of the keys: those of one period, or (period 0) all. */
+/* Describes a loop over keys. The loop visits the keys of one period, or all keys if the loop has no period. */
 struct share {
     struct period of;
     uint32_t terms; /* as bits */
 };
 
-struct way {
-    bool along; /* queries of a tile are a period apart: */
+struct plan {
+    bool along; /* the queries of a tile are one period apart */
     int64_t stride;
     int64_t tile_q;
     int shares;
@@ -112,11 +115,18 @@ static int64_t common_multiple(int64_t a, int64_t b)
     return c;
 }
 
-/* The period as the loop takes it: of queries that are neighbours each has its own keys, and all of them are met. */
+/* Returns the period of a loop. If the queries of a tile are neighbours, each query sees different keys, and the loop
+   visits the keys of all queries. */
 static struct period taken(const struct period *p, bool along, int64_t tile_q)
 {
     struct period made = *p;
-    if (p->with_query && !along) {
+    if (along && p->alike.run > 0) {
+        made.with_query = true;
+        made.period = p->alike.period;
+        made.run = p->alike.run;
+        made.phase = p->alike.phase;
+        made.exact = p->alike.exact;
+    } else if (p->with_query && !along) {
         made.run += tile_q - 1;
         made.exact = false;
     }
@@ -124,64 +134,67 @@ static struct period taken(const struct period *p, bool along, int64_t tile_q)
     return made;
 }
 
-/* False where no loop would have a period. */
-static bool plan(const struct terms *all, bool along, int64_t tile_q, struct way *way)
+/* False if no loop would have a period. */
+static bool make_plan(const struct terms *all, bool along, int64_t tile_q, struct plan *plan)
 {
-    *way = (struct way){.along = along, .stride = 1, .tile_q = tile_q};
-    for (int iteration = 0; iteration < 2; iteration++) /* what has no period comes first */
+    *plan = (struct plan){.along = along, .stride = 1, .tile_q = tile_q};
+    for (int iteration = 0; iteration < 2; iteration++) /* terms without a period come first */
         for (int k = 0; k < all->count; k++) {
             const struct period *own = &all->term[k].period, p = taken(own, along, tile_q);
             if ((p.periodic != 0) != (iteration == 1) || (own->periodic && own->run == 0)) continue;
             int n = 0;
-            for (; n < way->shares; n++) {
-                const struct period *q = &way->share[n].of;
+            for (; n < plan->shares; n++) {
+                const struct period *q = &plan->share[n].of;
                 if (iteration == 0 ? !q->periodic
                                    : q->periodic && q->period == p.period && q->run == p.run && q->phase == p.phase)
                     break;
             }
-            if (n == way->shares) way->share[way->shares++] = (struct share){.of = p};
-            way->share[n].terms |= UINT32_C(1) << k;
-            if (along && p.periodic && p.with_query) way->stride = common_multiple(way->stride, p.period);
-            if (way->stride > MAX_STRIDE) return false;
+            if (n == plan->shares) plan->share[plan->shares++] = (struct share){.of = p};
+            plan->share[n].terms |= UINT32_C(1) << k;
+            if (along && p.periodic && p.with_query) plan->stride = common_multiple(plan->stride, p.period);
+            if (plan->stride > MAX_STRIDE) return false;
         }
-    bool periods = way->shares > 0 && way->share[way->shares - 1].of.periodic != 0;
-    return periods && (!along || way->stride > 1);
+    bool periods = plan->shares > 0 && plan->share[plan->shares - 1].of.periodic != 0;
+    return periods && (!along || plan->stride > 1);
 }
 
-/* What a term asks of the keys that its loop runs over, and that no loop before it has taken them. */
-static const struct expr *left_to_ask(struct module *m, const struct terms *all, const struct way *way, int share,
-                                      int term)
+/* Returns the condition that a term must still test for the keys of its loop. The condition also excludes keys that an
+   earlier loop has visited. */
+static const struct expr *remaining_condition(struct module *m, const struct terms *all, const struct plan *plan,
+                                              int share, int term)
 {
     const struct term *t = &all->term[term];
     const struct expr *e = expr_int(m, 1);
-    const struct period p = taken(&t->period, way->along, way->tile_q);
+    const struct period p = taken(&t->period, plan->along, plan->tile_q);
     bool implied = p.periodic && p.exact;
     for (int k = 0; k < t->conditions; k++)
         if (!implied || !(t->period.periodic >> k & 1)) e = expr_make(m, EXPR_AND, e, t->condition[k], NULL);
     for (int before = 0; before < share; before++)
         for (int other = 0; other < all->count; other++) {
-            if (!(way->share[before].terms >> other & 1)) continue;
-            const struct expr *also = expr_int(m, 1); /* of the other term, what this one does not say anyway */
+            if (!(plan->share[before].terms >> other & 1)) continue;
+            bool apart = false;
+            const struct expr *also = expr_int(m, 1); /* the conditions of the other term that this one lacks */
             for (int k = 0; k < all->term[other].conditions; k++) {
                 bool said = false;
                 for (int n = 0; n < t->conditions; n++) said |= t->condition[n] == all->term[other].condition[k];
                 if (!said) also = expr_make(m, EXPR_AND, also, all->term[other].condition[k], NULL);
+                for (int n = 0; n < t->conditions; n++)
+                    apart |= t->condition[n] == negated(m, all->term[other].condition[k]);
             }
-            e = expr_make(m, EXPR_AND, e, negated(m, also), NULL);
+            if (!apart) e = expr_make(m, EXPR_AND, e, negated(m, also), NULL);
         }
     return e;
 }
 
 /* ---- loops ---- */
 
-/* Copies of a loop's statements, for another region: with tiles of their own where only these statements have a word of
-   them. */
+/* Copies a loop's statements for another region. Tiles that only these statements use are copied too. */
 struct copying {
     struct loops *l;
     const struct expr *from, *to;
     int arrays;
     bool *own;
-    int *tile; /* by array: its copy, or itself */
+    int *tile; /* for each array: the array's copy, or the array itself */
 };
 
 static struct ref copied_ref(const struct copying *x, struct ref r)
@@ -238,8 +251,7 @@ static void new_tiles(struct copying *x)
     }
 }
 
-/* The loop over queries around the one over keys, where it runs over all of them; `at` is where that of the keys
-   stands. */
+/* The place `at` of a loop over keys, and the loop over queries around it. */
 struct place {
     struct stmt *queries, **at;
 };
@@ -249,26 +261,27 @@ static bool find_place(struct module *m, struct stmt **at, struct stmt *queries,
     for (; *at; at = &(*at)->next) {
         struct stmt *s = *at;
         if (s->op != LOOPS_FOR) continue;
-        enum size_source source = m->axis[s->axis].source;
-        if (source == SIZE_N_K && queries && s->where && s->period == 0) {
+        const bool sequence = axis_is_sequence(&m->axis[s->axis]);
+        if (sequence && queries && queries->axis != s->axis && s->where && s->period == 0) {
             *out = (struct place){queries, at};
             return true;
         }
-        if (find_place(m, &s->body, source == SIZE_N_Q ? s : queries, out)) return true;
+        if (find_place(m, &s->body, sequence ? s : queries, out)) return true;
     }
     return false;
 }
 
-static void apply(struct loops *l, const struct place *p, const struct terms *all, const struct way *way)
+static void apply(struct loops *l, const struct place *p, const struct terms *all, const struct plan *plan)
 {
     struct module *m = l->module;
     struct stmt *loop = *p->at, *after = loop->next, **end = p->at;
     struct copying x = copying_of(l, loop);
-    for (int n = 0; n < way->shares; n++) {
-        const struct share *share = &way->share[n];
+    for (int n = 0; n < plan->shares; n++) {
+        const struct share *share = &plan->share[n];
         const struct expr *where = expr_int(m, 0);
         for (int k = 0; k < all->count; k++)
-            if (share->terms >> k & 1) where = expr_make(m, EXPR_OR, where, left_to_ask(m, all, way, n, k), NULL);
+            if (share->terms >> k & 1)
+                where = expr_make(m, EXPR_OR, where, remaining_condition(m, all, plan, n, k), NULL);
         if (where->op == EXPR_INT && !where->integer) continue;
         if (end != p->at) new_tiles(&x);
         x.to = where;
@@ -288,51 +301,82 @@ static void apply(struct loops *l, const struct place *p, const struct terms *al
     *end = after;
     for (int a = 0; a < l->arrays; a++)
         for (int k = 0; k < l->array[a].rank; k++)
-            if (l->array[a].axes[k] == p->queries->axis && l->array[a].extent[k] > way->tile_q)
-                l->array[a].extent[k] = way->tile_q;
-    p->queries->step = way->tile_q;
-    if (way->stride == 1) return;
-    p->queries->period = p->queries->run = way->stride;
+            if (l->array[a].axes[k] == p->queries->axis && l->array[a].extent[k] > plan->tile_q)
+                l->array[a].extent[k] = plan->tile_q;
+    p->queries->step = plan->tile_q;
+    if (plan->stride == 1) return;
+    p->queries->period = p->queries->run = plan->stride;
     p->queries->phase = expr_int(m, 0);
     p->queries->apart = true;
 }
 
-/* What the loops would do, in pairs. */
-static double cost_of(const struct compilation *c, const struct terms *all, const struct way *way)
+/* The cost of the loops, in pairs. */
+static double cost_of(const struct compilation *c, const struct terms *all, const struct plan *plan)
 {
-    struct compilation tried = *c;
+    struct loops *const tried = loops_copy(c->loops);
     struct visited visited;
     struct place p;
-    double tile = (double)c->tile_q;
-    tried.loops = loops_copy(c->loops);
-    if (way && find_place(tried.loops->module, &tried.loops->body, NULL, &p)) {
-        apply(tried.loops, &p, all, way);
-        tile = (double)way->tile_q;
+    double tile = (double)c->tiling.tile_q;
+    if (plan && find_place(tried->module, &tried->body, NULL, &p)) {
+        apply(tried, &p, all, plan);
+        tile = (double)plan->tile_q;
     }
-    pass_bound(&tried);
-    count_visits(tried.loops, &(struct problem_size){1, 1, 1, LENGTH, LENGTH}, NULL, &visited);
-    return (visited.pairs + TILE_OF_KEYS * visited.tiles) * (1 + TILE_OF_QUERIES / tile);
+    bound_loops(c, tried);
+    int64_t length = LENGTH;
+    double cost = 0;
+    for (int k = 0; k < all->count; k++)
+        if (PERIODS * all->term[k].period.period > length) length = PERIODS * all->term[k].period.period;
+    for (int divisor = 1; divisor <= 2; divisor++) { /* a mask may end somewhere, so half the length is tried too */
+        const int64_t n = length / divisor;
+        count_visits(tried, &(struct problem_size){1, HEADS, 1, n, n}, NULL, &visited);
+        cost += visited.pairs + TILE_OF_KEYS * visited.tiles;
+    }
+    return cost * (1 + TILE_OF_QUERIES / tile);
 }
 
-/* The terms of the region, and whether one of them has a period. */
-static bool find_terms(struct module *m, const struct expr *where, int query_axis, int key_axis, struct terms *all)
+/* Splits a term into a term for queries at or after key 0 and a term for queries before key 0. Splits only a term that
+   has more periodic conditions for queries at or after key 0. Queries before key 0 exist if there are more queries than
+   keys. */
+static void tell_signs_apart(struct module *m, int lane_axis, int stream_axis, struct terms *all, struct term *t)
 {
-    /* lists of what is drawn, and tiles that share an id, are of neighbours */
+    const bool swapped = m->axis[stream_axis].source == SIZE_N_Q;
+    const int query_axis = swapped ? stream_axis : lane_axis, key_axis = swapped ? lane_axis : stream_axis;
+    const struct expr *zero = expr_int(m, 0),
+                      *position = expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, query_axis),
+                                            expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, key_axis),
+                                                      expr_leaf(m, EXPR_SIZE, query_axis), NULL),
+                                            NULL);
+    struct term after = *t, before = *t;
+    if (!conjoin(&after, expr_make(m, EXPR_LE, zero, position, NULL))) return;
+    conjunction_period(m, lane_axis, stream_axis, after.conditions, after.condition, &after.period);
+    if (!(after.period.periodic & ~t->period.periodic) ||
+        !conjoin(&before, negated(m, after.condition[t->conditions])) || all->count == MAX_REGION_TERMS)
+        return;
+    conjunction_period(m, lane_axis, stream_axis, before.conditions, before.condition, &before.period);
+    add_term(all, &before);
+    *t = after;
+}
+
+/* Finds the terms of the region. Returns true if a term has a period. */
+static bool find_terms(struct module *m, const struct expr *where, int lane_axis, int stream_axis, struct terms *all)
+{
+    /* blocks drawn at random, and tiles that share an id, have neighbouring keys */
     if (expr_has(where, EXPR_DRAWN) || expr_reads_ids(where)) return false;
     all->count = 1;
     if (!multiply(m, all, where)) return false;
     bool any = false;
-    for (int k = 0; k < all->count; k++) {
+    for (int k = 0, terms = all->count; k < terms; k++) {
         struct term *t = &all->term[k];
-        conjunction_period(m, query_axis, key_axis, t->conditions, t->condition, &t->period);
+        conjunction_period(m, lane_axis, stream_axis, t->conditions, t->condition, &t->period);
+        tell_signs_apart(m, lane_axis, stream_axis, all, t);
         any |= t->period.periodic != 0;
     }
     return any;
 }
 
-bool region_repeats(struct module *m, const struct expr *where, int query_axis, int key_axis)
+bool region_repeats(struct module *m, const struct expr *where, int lane_axis, int stream_axis)
 {
-    return find_terms(m, where, query_axis, key_axis, arena_alloc(m->arena, sizeof(struct terms)));
+    return find_terms(m, where, lane_axis, stream_axis, arena_alloc(m->arena, sizeof(struct terms)));
 }
 
 void pass_residues(struct compilation *c)
@@ -342,23 +386,23 @@ void pass_residues(struct compilation *c)
     if (!find_place(m, &c->loops->body, NULL, &p)) return;
     struct terms *all = arena_alloc(m->arena, sizeof *all);
     if (!find_terms(m, (*p.at)->where, p.queries->axis, (*p.at)->axis, all)) return;
-    /* queries are told apart, and their tiles cut shorter, where one loop runs over all of them */
+    /* only one loop over all queries can regroup them, or have shorter tiles */
     bool whole = p.queries->parallel && p.queries->from == expr_int(m, 0) &&
                  p.queries->to == expr_leaf(m, EXPR_SIZE, p.queries->axis);
     int64_t tile_q = p.queries->step,
             shortest = whole && schedule_knob(c, "tile_q", 0) == 0 && tile_q > MIN_TILE ? MIN_TILE : tile_q;
-    struct way *best = NULL, *way = arena_alloc(m->arena, sizeof *way);
+    struct plan *best = NULL, *plan = arena_alloc(m->arena, sizeof *plan);
     double min = cost_of(c, all, NULL);
     for (; tile_q >= shortest; tile_q /= 2)
         for (int along = 0; along < 1 + whole; along++) {
-            if (!plan(all, along, tile_q, way)) continue;
-            double cost = cost_of(c, all, way);
-            if (cost >= (tile_q < c->tile_q ? CLEAR_GAIN : 1) * min) continue;
+            if (!make_plan(all, along, tile_q, plan)) continue;
+            double cost = cost_of(c, all, plan);
+            if (cost >= (tile_q < c->tiling.tile_q ? CLEAR_GAIN : 1) * min) continue;
             min = cost;
-            best = way;
-            way = arena_alloc(m->arena, sizeof *way);
+            best = plan;
+            plan = arena_alloc(m->arena, sizeof *plan);
         }
     if (!best) return;
     apply(c->loops, &p, all, best);
-    c->tile_q = best->tile_q;
+    c->tiling.tile_q = best->tile_q;
 }

@@ -1,5 +1,8 @@
-/* Equal values become one; a map that is used once moves into the map or sum that uses it, but not from rows to pairs;
-   what nobody needs goes. */
+/* Simplifies the graph:
+   - Equal values are merged.
+   - A map that is used once moves into the map or sum that uses the map. Maps over rows do not move into pairs.
+   - Unused values are removed. */
+#include "pass.h"
 #include "../schedule/schedule.h"
 
 static void merge_equal(struct graph *g)
@@ -18,8 +21,8 @@ static void merge_equal(struct graph *g)
         }
 }
 
-/* Subscripts are replaced one axis after another, which is only right when no replacement mentions a later axis in
-   another role. */
+/* Whether subscripts can be replaced one axis at a time. This is correct only if no replacement contains an axis that
+   is itself replaced later. */
 static bool plain(const struct ref *r, const struct value *inner)
 {
     for (int a = 0; a < inner->rank; a++)
@@ -27,7 +30,7 @@ static bool plain(const struct ref *r, const struct value *inner)
     return true;
 }
 
-/* Whether e takes a function, such as a logarithm, of an operand. */
+/* Whether e applies a function, such as a logarithm, to an operand. */
 static bool takes_function(const struct expr *e)
 {
     bool takes = expr_effort(e->op) == EFFORT_FUNCTION && expr_has(e, EXPR_OPERAND);
@@ -35,8 +38,8 @@ static bool takes_function(const struct expr *e)
     return takes;
 }
 
-/* Whether a map that computes something of a row would be computed again for every element of another sequence, or a
-   function of it for every element of the row. */
+/* Whether a map would be computed more often after a move. This happens if a row's map is computed for every element of
+   a second sequence, or a function is computed for every element of the row. */
 static bool repeats(const struct graph *g, const struct value *user, const struct value *inner)
 {
     const bool slow = takes_function(inner->expr);
@@ -69,7 +72,7 @@ static bool inline_single_uses(struct graph *g)
     return changed;
 }
 
-/* Operands that folding left unused go, the rest keep their order. */
+/* Removes operands that folding left unused; the others keep their order. */
 static void drop_unused_operands(struct graph *g)
 {
     for (int v = 0; v < g->values; v++) {
@@ -89,7 +92,7 @@ static void drop_unused_operands(struct graph *g)
     }
 }
 
-/* A map that only repeats its operand is that operand. The output stays a map: it leaves through one. */
+/* Replaces a map that only repeats its operand by the operand. An output stays a map. */
 static void drop_identities(struct graph *g)
 {
     for (int v = 0; v < g->values; v++) {
@@ -105,9 +108,8 @@ static void drop_identities(struct graph *g)
     }
 }
 
-void pass_simplify(struct compilation *c)
+void simplify_graph(struct graph *g)
 {
-    struct graph *g = c->graph;
     do {
         merge_equal(g);
         drop_unused_operands(g);
@@ -115,4 +117,9 @@ void pass_simplify(struct compilation *c)
         graph_sweep(g);
     } while (inline_single_uses(g));
     graph_sweep(g);
+}
+
+void pass_simplify(struct compilation *c)
+{
+    simplify_graph(c->graph);
 }

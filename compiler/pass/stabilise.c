@@ -1,15 +1,22 @@
-/* A sum of weights that carry a factor exp(l) overflows where l is large, although quotients of such sums do not. This
-   pass makes every such sum relative to the maximum M of l over its region: it is then 2^-M times what it was, with l
-   in powers of two. What uses the sums is corrected: a map keeps track of the exponents that its terms have, brings
-   those that it adds to the larger one, and multiplies its result by what does not cancel. A sum over run-time axes is
-   marked as relative to M, so that it may be accumulated while M is still growing (the online normaliser of Milakov and
-   Gimelshein, 2018). M keeps every axis that its sums keep: a state has a maximum for each of its features, as one for
-   all would lose those far below it; an inner product with a state takes 2^M into its other factor, whose own maximum,
-   over the features of one row, is known before its sum. An inner product of two exponentials over features that differ
-   widely would underflow by parts: it becomes the sum of exp(a + b) that it is. Sums over a sequence in gradients stay
-   as they are: what forward saved of a row, which such a sum made, bounds weights that are exponentials; of features
-   that are exponentials each has to be a number by itself. */
+/* Keeps sums of exponentials from overflowing. If weights have a factor exp(l) and l is large, a sum of weights
+   overflows, although quotients of such sums do not. This pass computes 2^-M times the sum instead, where M is the
+   maximum of l over the sum's region, and l is in powers of two.
+   - A map over such sums keeps track of the exponents of its terms. The map brings added terms to the larger exponent,
+     and multiplies its result by the power of two that does not cancel.
+   - A sum over run-time axes is marked as relative to M. Such a sum can be accumulated while M still grows (the online
+     normaliser of Milakov and Gimelshein, 2018).
+   - M has every axis that the sums have. So a state has one maximum for each feature; with a single maximum, features
+     far below the maximum would be lost. An inner product with a state multiplies its other factor by 2^M. The maximum
+     of that factor over the features of a row is known before the inner product is summed.
+   - An inner product of two exponentials becomes a sum of exp(a + b). If the features differ widely, one of the two
+     factors would underflow otherwise.
+   - In gradients, sums over a sequence are not changed. The forward program saves values for each row that bound
+     weights that are exponentials. Features that are exponentials must each be finite.
+   - A power u^p overflows in the same way. If the degree p is so high that ordinary u overflow (analysis/powers.c), the
+     sums of a row are relative to M^p, where M is the maximum of |u|. The weights are then (u / M)^p. A linear form has
+     no u, so the pass does not change powers in a linear form. */
 #include "pass.h"
+#include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
 #include <float.h>
@@ -29,7 +36,7 @@ const struct expr *expr_scaled(struct module *m, const struct expr *e, double by
     case EXPR_MUL:
         if (e->arg[1]->op == EXPR_REAL)
             return expr_make(m, EXPR_MUL, e->arg[0], expr_real(m, e->arg[1]->real * by), NULL);
-        /* slope * distance: into the factor that does not run along the lanes */
+        /* slope * distance: scale the factor that is the same along the lanes */
         if (e->type == TYPE_REAL && e->arg[0]->type == TYPE_REAL && e->arg[1]->type != TYPE_REAL)
             return expr_make(m, EXPR_MUL, expr_scaled(m, e->arg[0], by), e->arg[1], NULL);
         break;
@@ -38,7 +45,7 @@ const struct expr *expr_scaled(struct module *m, const struct expr *e, double by
     return expr_make(m, EXPR_MUL, e, expr_real(m, by), NULL);
 }
 
-/* x op y, where NULL is nothing. */
+/* Returns x op y. An operand that is NULL is left out. */
 static const struct expr *joined(struct module *m, enum expr_op op, const struct expr *x, const struct expr *y)
 {
     return x && y ? expr_make(m, op, x, y, NULL) : x ? x : y;
@@ -49,23 +56,23 @@ static const struct expr *exp2_of(struct module *m, const struct expr *x)
     return expr_make(m, EXPR_EXP2, x, NULL, NULL);
 }
 
-/* Splits a product into the sum of the exponents (in powers of two) of its exponentials and the rest; either may come
-   out NULL. */
+/* Splits a product into two parts: the sum of the exponents of its exponentials, in powers of two, and the product of
+   all other factors. Each part can be NULL. */
 static void split_exponentials(struct module *m, const struct expr *e, const struct expr **exponent,
-                               const struct expr **rest)
+                               const struct expr **others)
 {
     if (e->op == EXPR_MUL) {
-        split_exponentials(m, e->arg[0], exponent, rest);
-        split_exponentials(m, e->arg[1], exponent, rest);
+        split_exponentials(m, e->arg[0], exponent, others);
+        split_exponentials(m, e->arg[1], exponent, others);
     } else if (e->op == EXPR_EXP || e->op == EXPR_EXP2)
         *exponent = joined(m, EXPR_ADD, *exponent,
                            e->op == EXPR_EXP ? expr_scaled(m, e->arg[0], 1 / log(2)) : e->arg[0]);
     else
-        *rest = joined(m, EXPR_MUL, *rest, e);
+        *others = joined(m, EXPR_MUL, *others, e);
 }
 
-/* Whether an exponent is relative to the logarithm of its row's sum, which is computed or given: it is no larger than
-   0, or not by more than a weight is. */
+/* Whether an exponent is relative to the logarithm of its row's sum, which is computed or given. Such an exponent is at
+   most 0, except for weights above 1. */
 static bool is_normalised(const struct graph *g, const struct value *v, const struct expr *exponent)
 {
     if (exponent->op != EXPR_SUB || exponent->arg[1]->op != EXPR_OPERAND) return false;
@@ -73,16 +80,17 @@ static bool is_normalised(const struct graph *g, const struct value *v, const st
     return row->rank < v->rank && (row->op == GRAPH_INPUT || (row->op == GRAPH_MAP && expr_has(row->expr, EXPR_LOG)));
 }
 
-/* The exponent of a map's value, NULL when it has no exponential factor that has to be made relative to something. */
-static const struct expr *exponent_of(const struct graph *g, int v, const struct expr **rest)
+/* Returns the exponent of a map's value. Returns NULL if the value has no exponential factor that must be relative to a
+   maximum. */
+static const struct expr *exponent_of(const struct graph *g, int v, const struct expr **others)
 {
     const struct expr *exponent = NULL;
-    *rest = NULL;
-    if (g->value[v].op == GRAPH_MAP) split_exponentials(g->module, g->value[v].expr, &exponent, rest);
+    *others = NULL;
+    if (g->value[v].op == GRAPH_MAP) split_exponentials(g->module, g->value[v].expr, &exponent, others);
     return exponent && is_normalised(g, &g->value[v], exponent) ? NULL : exponent;
 }
 
-/* ---- what the pass begins with: exponents are values of their own ---- */
+/* ---- first, exponents become values ---- */
 
 /* Whether `operand` is a factor of the product e. */
 static bool is_factor(const struct expr *e, const struct expr *operand)
@@ -90,13 +98,13 @@ static bool is_factor(const struct expr *e, const struct expr *operand)
     return e == operand || (e->op == EXPR_MUL && (is_factor(e->arg[0], operand) || is_factor(e->arg[1], operand)));
 }
 
-/* Maps that multiply by an exponential have it written out: exp2 of a value, times the rest. */
+/* Writes maps that multiply by an exponential as exp2 of a value, times the other factors. */
 static void write_out(struct graph *g)
 {
     struct module *m = g->module;
-    const struct expr *rest;
+    const struct expr *others;
     for (int v = 0; v < g->values; v++) {
-        const struct expr *exponent = exponent_of(g, v, &rest);
+        const struct expr *exponent = exponent_of(g, v, &others);
         bool multiplies = false;
         for (int w = v + 1; w < g->values && exponent; w++)
             for (int k = 0; k < g->value[w].operands; k++) {
@@ -106,32 +114,32 @@ static void write_out(struct graph *g)
                 const struct expr *its;
                 multiplies |= by_map || (other && exponent_of(g, other->of, &its));
             }
-        if (!multiplies || (exponent->op == EXPR_OPERAND && !rest)) continue;
+        if (!multiplies || (exponent->op == EXPR_OPERAND && !others)) continue;
         struct value value = g->value[v];
         value.expr = exponent;
         graph_insert(g, v, value);
         struct value *map = &g->value[v + 1];
         struct ref power = graph_ref(g, v, NULL);
         int number = graph_operand(map, &power);
-        if (number >= 0) map->expr = joined(m, EXPR_MUL, exp2_of(m, expr_leaf(m, EXPR_OPERAND, number)), rest);
+        if (number >= 0) map->expr = joined(m, EXPR_MUL, exp2_of(m, expr_leaf(m, EXPR_OPERAND, number)), others);
         v++;
     }
     for (int v = 0; v < g->values; v++)
         for (int k = 0; g->value[v].op == GRAPH_MAP && k < g->value[v].operands; k++) {
             int u = g->value[v].operand[k].of;
-            if (!is_factor(g->value[v].expr, expr_leaf(m, EXPR_OPERAND, k)) || !exponent_of(g, u, &rest)) continue;
+            if (!is_factor(g->value[v].expr, expr_leaf(m, EXPR_OPERAND, k)) || !exponent_of(g, u, &others)) continue;
             if (graph_inline(g, &g->value[v], k, &g->value[u])) k = -1;
         }
 }
 
-/* A sum over an exponential map whose axes it calls by other names reads a map with those names. */
+/* If a sum reads an exponential map with other names for its axes, it reads a map with those names. */
 static void rename_axes(struct graph *g)
 {
     for (int v = 0; v < g->values; v++)
         for (int k = 0; k < g->value[v].operands; k++) {
             const struct ref r = g->value[v].operand[k], plain = graph_ref(g, r.of, NULL);
-            const struct expr *rest;
-            if (g->value[v].op == GRAPH_MAP || ref_equal(&r, &plain) || !exponent_of(g, r.of, &rest)) continue;
+            const struct expr *others;
+            if (g->value[v].op == GRAPH_MAP || ref_equal(&r, &plain) || !exponent_of(g, r.of, &others)) continue;
             struct value map = graph_value(GRAPH_MAP, 0, NULL);
             bool names = true;
             for (int a = 0; a < r.rank && names; a++) {
@@ -149,13 +157,13 @@ static void rename_axes(struct graph *g)
         }
 }
 
-/* Inner products, over one constant axis, of two exponentials that both run along it become sums of exponentials. */
+/* Inner products, over one constant axis, of two exponentials that both vary along it become sums of exponentials. */
 static void open_products(struct graph *g)
 {
     struct module *m = g->module;
     for (int v = 0; v < g->values; v++) {
         const struct value *product = &g->value[v];
-        const struct expr *rest[2];
+        const struct expr *others[2];
         if (product->op != GRAPH_CONTRACT || product->where || product->rank == MAX_RANK) continue;
         int axis = -1, summed = 0;
         for (int a = 0; a < m->axes; a++)
@@ -171,13 +179,13 @@ static void open_products(struct graph *g)
         bool both = true;
         for (int k = 0; k < 2; k++) {
             const struct ref *r = &product->operand[k];
-            both &= ref_uses_axis(r, axis) && exponent_of(g, r->of, &rest[k]) != NULL;
+            both &= ref_uses_axis(r, axis) && exponent_of(g, r->of, &others[k]) != NULL;
             terms.operand[terms.operands++] = *r;
             terms.expr = joined(m, EXPR_MUL, terms.expr, expr_leaf(m, EXPR_OPERAND, k));
         }
         for (int k = 0; k < terms.operands && both; k++) {
             int u = terms.operand[k].of;
-            if (exponent_of(g, u, &rest[0])) both = graph_inline(g, &terms, k, &g->value[u]), k = -1;
+            if (exponent_of(g, u, &others[0])) both = graph_inline(g, &terms, k, &g->value[u]), k = -1;
         }
         if (!both) continue;
         struct value sum = graph_value(GRAPH_REDUCE, product->rank, product->axes);
@@ -190,30 +198,61 @@ static void open_products(struct graph *g)
     }
 }
 
-/* ---- how an expression over relative sums follows from the sums as they were: original = e * 2^exponent, where NULL
-   is 0 ---- */
+/* ---- expressions over relative sums ----
+   The original value is e * 2^exponent, or e * exponent^degree if the degree is not 0. If the exponent is NULL, the
+   original value is e. */
 
 struct scaling {
     struct module *m;
-    const struct expr *const *relative; /* by operand: its exponent, or NULL */
+    int64_t degree;                     /* 0: powers of two */
+    const struct expr *const *relative; /* for each operand: the operand's exponent, or NULL */
     bool impossible;
 };
 struct power {
     const struct expr *e, *exponent;
 };
 
-/* a and b to a common exponent, the larger one; a constant 0 has any. */
+/* 2^exponent, or exponent^degree if the degree is not 0. */
+static const struct expr *raised(struct module *m, const struct expr *exponent, int64_t degree)
+{
+    return degree ? expr_power(m, exponent, degree) : exp2_of(m, exponent);
+}
+
+/* The exponents of a product and of a quotient of powers. */
+static const struct expr *exponent_of_product(struct scaling *s, const struct expr *a, const struct expr *b)
+{
+    return joined(s->m, s->degree ? EXPR_MUL : EXPR_ADD, a, b);
+}
+
+static const struct expr *exponent_of_quotient(struct scaling *s, const struct expr *a, const struct expr *b)
+{
+    if (!b || a == b) return b ? NULL : a;
+    return expr_make(s->m, s->degree ? EXPR_DIV : EXPR_SUB, a ? a : expr_real(s->m, s->degree ? 1 : 0), b, NULL);
+}
+
+/* Splits a constant into p^degree, where p is a power of two, and a factor of about 1; neither rounds. */
+static void split_constant(struct scaling *s, struct power *p)
+{
+    if (!s->degree || p->exponent || p->e->op != EXPR_REAL || p->e->real == 0) return;
+    const double bits = round(log2(fabs(p->e->real)) / (double)s->degree);
+    if (bits == 0) return;
+    p->exponent = expr_real(s->m, exp2(bits));
+    p->e = expr_real(s->m, p->e->real * exp2(-bits * (double)s->degree));
+}
+
+/* Brings a and b to a common exponent, the larger one; a constant 0 fits any. */
 static const struct expr *agree(struct scaling *s, struct power *a, struct power *b)
 {
     if (expr_is_real(a->e, 0)) a->exponent = b->exponent;
     if (expr_is_real(b->e, 0)) b->exponent = a->exponent;
     if (a->exponent == b->exponent) return a->exponent;
-    struct power *part[2] = {a, b};
-    const struct expr *zero = expr_real(s->m, 0), *common;
-    common = expr_make(s->m, EXPR_MAX, a->exponent ? a->exponent : zero, b->exponent ? b->exponent : zero, NULL);
+    struct power *side[2] = {a, b};
+    const struct expr *none = expr_real(s->m, s->degree ? 1 : 0), *common;
+    for (int k = 0; k < 2; k++) split_constant(s, side[k]);
+    common = expr_make(s->m, EXPR_MAX, a->exponent ? a->exponent : none, b->exponent ? b->exponent : none, NULL);
     for (int k = 0; k < 2; k++) {
-        const struct expr *down = expr_make(s->m, EXPR_SUB, part[k]->exponent ? part[k]->exponent : zero, common, NULL);
-        part[k]->e = expr_make(s->m, EXPR_MUL, part[k]->e, exp2_of(s->m, down), NULL);
+        const struct expr *down = exponent_of_quotient(s, side[k]->exponent ? side[k]->exponent : none, common);
+        side[k]->e = expr_make(s->m, EXPR_MUL, side[k]->e, raised(s->m, down, s->degree), NULL);
     }
     return common;
 }
@@ -234,17 +273,18 @@ static struct power scale(struct scaling *s, const struct expr *e)
         case EXPR_NEG: exponent = arg[0].exponent; break;
         case EXPR_LOG: /* log(e * 2^x) = log(e) + x log 2 */
             e = expr_make(s->m, EXPR_LOG, arg[0].e, NULL, NULL);
-            return (struct power){expr_make(s->m, EXPR_ADD, e, expr_scaled(s->m, arg[0].exponent, log(2)), NULL), NULL};
+            exponent = arg[0].exponent;
+            if (s->degree) exponent = expr_make(s->m, EXPR_LOG, exponent, NULL, NULL);
+            exponent = expr_scaled(s->m, exponent, s->degree ? (double)s->degree : log(2));
+            return (struct power){expr_make(s->m, EXPR_ADD, e, exponent, NULL), NULL};
+        case EXPR_POW: /* the root cancels the power */
+            s->impossible |= !s->degree || !expr_is_real(e->arg[1], 1 / (double)s->degree);
+            e = expr_make(s->m, EXPR_POW, arg[0].e, e->arg[1], NULL);
+            return (struct power){expr_make(s->m, EXPR_MUL, e, arg[0].exponent, NULL), NULL};
         case EXPR_ADD:
         case EXPR_SUB: exponent = agree(s, &arg[0], &arg[1]); break;
-        case EXPR_MUL: exponent = joined(s->m, EXPR_ADD, arg[0].exponent, arg[1].exponent); break;
-        case EXPR_DIV:
-            exponent = arg[0].exponent;
-            if (arg[1].exponent == exponent)
-                exponent = NULL;
-            else if (arg[1].exponent)
-                exponent = expr_make(s->m, EXPR_SUB, exponent ? exponent : expr_real(s->m, 0), arg[1].exponent, NULL);
-            break;
+        case EXPR_MUL: exponent = exponent_of_product(s, arg[0].exponent, arg[1].exponent); break;
+        case EXPR_DIV: exponent = exponent_of_quotient(s, arg[0].exponent, arg[1].exponent); break;
         case EXPR_EQ:
         case EXPR_NE:
         case EXPR_LT:
@@ -257,14 +297,17 @@ static struct power scale(struct scaling *s, const struct expr *e)
 
 /* ---- plans ---- */
 
-/* Map v is a weight that this pass can treat: it has an exponential factor, its own or that of the terms of a sum over
-   constant axes that it is a multiple of, and is used only by sums over one region, which are used by maps or met by
-   the features of a row. */
+/* A weight, map v, that this pass can treat.
+   - The weight has an exponential factor, or is a power that overflows, or is a multiple of a sum over constant axes
+     whose terms have an exponential factor.
+   - Only sums over one region use the weight. These sums are used only by maps. For exponentials, inner products with
+     the features of a row can also use the sums. */
 struct plan {
     int weight, inner; /* the sum over constant axes, or -1 */
+    int64_t degree;    /* the degree of a power, whose base is `exponent`; 0: the weight is an exponential */
     int sums, sum[MAX_OPERANDS];
-    bool running; /* the sums run over run-time axes: the maximum is still growing while they do */
-    const struct expr *exponent, *rest, *where;
+    bool running; /* the sums run over run-time axes: the maximum still grows while they do */
+    const struct expr *exponent, *others, *where;
 };
 
 /* Whether the sum runs over a run-time axis of the weight. */
@@ -276,11 +319,11 @@ static bool sums_at_run_time(const struct graph *g, const struct value *sum, con
     return false;
 }
 
-/* The sum of exponential terms that the weight is a multiple of, or -1. */
+/* Finds a sum of exponential terms such that the weight is a multiple of the sum. Returns the sum's number, or -1. */
 static int inner_sum(const struct graph *g, const struct value *weight)
 {
     for (int k = 0; k < weight->operands; k++) {
-        const struct expr *leaf = expr_leaf(g->module, EXPR_OPERAND, k), *rest;
+        const struct expr *leaf = expr_leaf(g->module, EXPR_OPERAND, k), *others;
         int u = weight->operand[k].of;
         const struct value *sum = &g->value[u];
         if (sum->op != GRAPH_REDUCE || sum->fold != FOLD_SUM || sum->where || graph_uses(g, u) != 1 ||
@@ -288,28 +331,53 @@ static int inner_sum(const struct graph *g, const struct value *weight)
             continue;
         if (expr_uses(expr_replace(g->module, weight->expr, leaf, expr_real(g->module, 1)), leaf)) continue;
         int terms = sum->operand[0].of;
-        if (graph_uses(g, terms) == 1 && exponent_of(g, terms, &rest) && !sums_at_run_time(g, sum, &g->value[terms]))
+        if (graph_uses(g, terms) == 1 && exponent_of(g, terms, &others) && !sums_at_run_time(g, sum, &g->value[terms]))
             return u;
     }
     return -1;
 }
 
-/* Operand k of the contraction is a state; whether the other is a map that can take in what the state is relative
-   to. */
-static bool meets_state(const struct graph *g, const struct value *v, int k)
+/* Operand k of the contraction is a state. Tests whether the second operand is a map that can be multiplied by the
+   power of the state's maximum. */
+static bool can_scale_state(const struct graph *g, const struct value *v, int k)
 {
     return v->op == GRAPH_CONTRACT && !v->where && g->value[v->operand[1 - k].of].op == GRAPH_MAP &&
            g->value[v->operand[1 - k].of].rank < MAX_RANK;
 }
 
-/* `maximum`: as below. */
+/* Whether a map reads sums that are relative to powers of another degree. */
+static bool reads_others(const struct graph *g, const struct value *user, const int *maximum, int64_t degree)
+{
+    for (int k = 0; k < user->operands; k++)
+        if (maximum[user->operand[k].of] >= 0 && g->value[user->operand[k].of].power != degree) return true;
+    return false;
+}
+
+/* Finds the exponent and the other factors of the weight. If the weight has no exponent, finds the base of its power.
+ */
+static bool find_exponent(const struct graph *g, struct plan *plan)
+{
+    const struct value *weight = &g->value[plan->weight];
+    plan->inner = inner_sum(g, weight);
+    plan->exponent = exponent_of(g, plan->weight, &plan->others);
+    if (plan->exponent || plan->inner >= 0) return true;
+    const struct power_factor power = overflowing_power(g->module, weight);
+    if (!power.whole || weight->operands + 2 > MAX_OPERANDS) return false;
+    plan->degree = power.degree;
+    plan->exponent = power.base;
+    plan->others = power.whole == weight->expr
+                       ? NULL
+                       : expr_replace(g->module, weight->expr, power.whole, expr_real(g->module, 1));
+    return true;
+}
+
+/* `maximum`: as in struct stabilising. */
 static bool make_plan(const struct graph *g, int v, const int *maximum, struct plan *plan)
 {
     const struct value *weight = &g->value[v];
     if (weight->op != GRAPH_MAP || graph_is_output(g, v)) return false;
-    *plan = (struct plan){.weight = v, .inner = inner_sum(g, weight)};
-    plan->exponent = exponent_of(g, v, &plan->rest);
-    if (!plan->exponent && plan->inner < 0) return false;
+    *plan = (struct plan){.weight = v};
+    if (!find_exponent(g, plan)) return false;
     for (int w = 0; w < g->values; w++)
         for (int k = 0; k < g->value[w].operands; k++) {
             const struct value *user = &g->value[w];
@@ -327,6 +395,7 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, struct p
             plan->where = user->where;
             plan->sum[plan->sums++] = w;
         }
+    bool divided = false;
     for (int w = 0; w < g->values; w++) {
         const struct value *user = &g->value[w];
         const struct expr *relative[MAX_OPERANDS] = {NULL};
@@ -334,19 +403,22 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, struct p
         for (int k = 0; k < user->operands; k++)
             for (int s = 0; s < plan->sums; s++) {
                 if (user->operand[k].of != plan->sum[s]) continue;
-                if (user->op != GRAPH_MAP && !(plan->running && meets_state(g, user, k))) return false;
+                if (user->op != GRAPH_MAP && !(plan->running && !plan->degree && can_scale_state(g, user, k)))
+                    return false;
                 relative[k] = expr_leaf(g->module, EXPR_OPERAND, MAX_OPERANDS);
                 any = true;
             }
         if (!any || user->op != GRAPH_MAP) continue;
-        struct scaling trial = {.m = g->module, .relative = relative};
-        scale(&trial, user->expr);
+        if (reads_others(g, user, maximum, plan->degree)) return false;
+        struct scaling trial = {.m = g->module, .degree = plan->degree, .relative = relative};
+        const struct power result = scale(&trial, user->expr);
         if (trial.impossible || user->operands + 2 > MAX_OPERANDS) return false;
+        divided |= result.exponent != expr_leaf(g->module, EXPR_OPERAND, MAX_OPERANDS);
     }
-    return plan->sums > 0;
+    return plan->sums > 0 && (divided || !plan->degree); /* a power that stays in the result overflows in any case */
 }
 
-/* The axes of the maximum: those of the weight, or of the region, that every sum keeps. */
+/* Finds the axes of the maximum. They are the axes of the weight, or of the region, that every sum has. */
 static int kept_axes(const struct graph *g, const struct plan *plan, int *axes)
 {
     const struct value *weight = &g->value[plan->weight], *first = &g->value[plan->sum[0]];
@@ -362,17 +434,18 @@ static int kept_axes(const struct graph *g, const struct plan *plan, int *axes)
 
 /* ---- the rewriting ---- */
 
-enum { OF_WEIGHT = -2 }; /* a sum over the terms of a weight, which it is treated with */
+enum { OF_WEIGHT = -2 }; /* a sum over the terms of a weight, treated with the weight */
 
 struct stabilising {
     struct graph *g;
     struct module *m;
     int capacity;
-    int *maximum;                                 /* by value: the maximum that it is relative to, -1, or OF_WEIGHT */
-    int joined_map, joined_maximum, joined_value; /* the last map that took in a maximum, and what it became */
+    int *maximum; /* for each value: the maximum that the value is relative to, -1, or OF_WEIGHT */
+    int joined_map, joined_maximum,
+        joined_value; /* the last map that took in a maximum, that maximum, and the new map */
 };
 
-/* graph_insert, and everything that numbers values. */
+/* graph_insert, which also renumbers everything that numbers values. */
 static void insert(struct stabilising *x, int at, struct value v)
 {
     graph_insert(x->g, at, v);
@@ -402,20 +475,23 @@ static struct value reduction(struct graph *g, enum fold fold, double init, int 
     return v;
 }
 
-/* e * 2^(exponent - M), as a map over the axes of `like` and those of M that it lacks. */
+/* Returns a map over the axes of `like` and of M. The map computes e * 2^(exponent - M), or
+   e * (exponent / M)^degree. */
 static struct value relative_map(struct stabilising *x, const struct value *like, const struct expr *exponent,
-                                 const struct expr *rest, int maximum)
+                                 int64_t degree, const struct expr *others, int maximum)
 {
     struct value v = *like;
     for (int k = 0; k < x->g->value[maximum].rank; k++)
         if (!value_has_axis(&v, x->g->value[maximum].axes[k])) v.axes[v.rank++] = x->g->value[maximum].axes[k];
     struct ref r = graph_ref(x->g, maximum, NULL);
     const struct expr *M = expr_leaf(x->m, EXPR_OPERAND, graph_operand(&v, &r));
-    v.expr = joined(x->m, EXPR_MUL, exp2_of(x->m, expr_make(x->m, EXPR_SUB, exponent, M, NULL)), rest);
+    exponent = expr_make(x->m, degree ? EXPR_DIV : EXPR_SUB, exponent, M, NULL);
+    v.expr = joined(x->m, EXPR_MUL, raised(x->m, exponent, degree), others);
     return v;
 }
 
-/* What meets a state relative to M takes 2^M in: far = sum over f of features * 2^M * (state * 2^-M). */
+/* An inner product with a state relative to M multiplies its other factor by 2^M: the sum over f of (features * 2^M)
+ * (state * 2^-M). */
 static void join_state(struct stabilising *x, int user, int k)
 {
     struct graph *g = x->g;
@@ -446,21 +522,24 @@ static void apply(struct stabilising *x, const struct plan *plan)
     int top, maximum;
     if (plan->inner < 0) {
         made = weight;
-        made.expr = plan->exponent;
+        made.expr = plan->degree ? expr_make(x->m, EXPR_ABS, plan->exponent, NULL, NULL) : plan->exponent;
         insert(x, at, made);
         top = at++;
         maximum = at++;
-        insert(x, maximum, reduction(g, FOLD_MAX, -DBL_MAX, rank, axes, top, plan->where));
+        /* a power's maximum is a divisor, so it is not 0 */
+        insert(x, maximum,
+               reduction(g, FOLD_MAX, plan->degree ? (double)FLT_MIN : -DBL_MAX, rank, axes, top, plan->where));
         made = graph_value(GRAPH_MAP, weight.rank, weight.axes);
         for (int k = 0; k < weight.operands; k++) made.operand[made.operands++] = weight.operand[k];
         struct ref r = graph_ref(g, top, NULL);
-        insert(x, at,
-               relative_map(x, &made, expr_leaf(x->m, EXPR_OPERAND, graph_operand(&made, &r)), plan->rest, maximum));
+        const struct expr *exponent = plan->degree % 2 ? plan->exponent /* with its sign */
+                                                       : expr_leaf(x->m, EXPR_OPERAND, graph_operand(&made, &r));
+        insert(x, at, relative_map(x, &made, exponent, plan->degree, plan->others, maximum));
     } else { /* the maximum over the terms, then over the region */
         const struct value sum = g->value[plan->inner], terms = g->value[sum.operand[0].of];
-        const struct expr *rest, *exponent = exponent_of(g, sum.operand[0].of, &rest);
+        const struct expr *others, *exponent = exponent_of(g, sum.operand[0].of, &others);
         made = terms;
-        if (plan->exponent) { /* the weight's own exponentials join those of the terms */
+        if (plan->exponent) { /* the weight's exponents are added to those of the terms */
             const struct expr *with[MAX_OPERANDS] = {NULL};
             for (int k = 0; k < weight.operands; k++)
                 if (expr_uses(plan->exponent, expr_leaf(x->m, EXPR_OPERAND, k)))
@@ -474,11 +553,11 @@ static void apply(struct stabilising *x, const struct plan *plan)
         insert(x, at + 1, reduction(g, FOLD_MAX, -DBL_MAX, sum.rank, sum.axes, at, NULL));
         maximum = at + 2;
         insert(x, maximum, reduction(g, FOLD_MAX, -DBL_MAX, rank, axes, at + 1, plan->where));
-        insert(x, at + 3, relative_map(x, &made, exponent, rest, maximum));
+        insert(x, at + 3, relative_map(x, &made, exponent, 0, others, maximum));
         insert(x, at + 4, reduction(g, FOLD_SUM, 0, sum.rank, sum.axes, at + 3, NULL));
         x->maximum[at + 4] = OF_WEIGHT;
         made = weight;
-        made.expr = plan->rest ? plan->rest : expr_real(x->m, 1);
+        made.expr = plan->others ? plan->others : expr_real(x->m, 1);
         for (int k = 0; k < made.operands; k++)
             if (made.operand[k].of == plan->inner) made.operand[k].of = at + 4;
         at += 5;
@@ -490,6 +569,7 @@ static void apply(struct stabilising *x, const struct plan *plan)
         for (int k = 0; k < sum->operands; k++)
             if (sum->operand[k].of == plan->weight) sum->operand[k] = graph_ref(g, at, NULL);
         if (plan->running) sum->online = maximum;
+        sum->power = plan->degree;
         x->maximum[number] = maximum;
     }
     for (int w = maximum + 1; w < g->values; w++)
@@ -501,42 +581,69 @@ static void apply(struct stabilising *x, const struct plan *plan)
         }
 }
 
-/* e * 2^exponent, where the choice of 0, of a row that has no terms, stays 0: its exponent may be infinite. */
-static const struct expr *times_power(struct module *m, const struct expr *e, const struct expr *exponent)
+/* Returns e times the power that e is relative to. If e selects 0 for a row without terms, the result is also 0,
+   because the exponent can be infinite. */
+static const struct expr *times_power(struct module *m, const struct expr *e, const struct expr *exponent,
+                                      int64_t degree)
 {
     if (e->op == EXPR_SELECT && expr_is_real(e->arg[1], 0))
-        return expr_make(m, EXPR_SELECT, e->arg[0], e->arg[1], times_power(m, e->arg[2], exponent));
-    return expr_make(m, EXPR_MUL, e, exp2_of(m, exponent), NULL);
+        return expr_make(m, EXPR_SELECT, e->arg[0], e->arg[1], times_power(m, e->arg[2], exponent, degree));
+    return expr_make(m, EXPR_MUL, e, raised(m, exponent, degree), NULL);
 }
 
-/* Maps over relative sums. */
-static void correct(struct stabilising *x, int v)
+/* Returns, for each operand of a map, the maximum that the operand is relative to. The maximum becomes an operand of
+   the map, too. Returns NULL if the map reads no relative sum. */
+static const struct expr *const *relative_operands(struct stabilising *x, struct value *map, struct scaling *s)
 {
-    struct graph *g = x->g;
-    const struct expr *relative[MAX_OPERANDS] = {NULL};
+    const struct graph *g = x->g;
+    const struct expr **relative = arena_alloc(x->m->arena, MAX_OPERANDS * sizeof *relative);
     bool any = false;
-    for (int k = 0, operands = g->value[v].operands; k < operands; k++) {
-        const struct ref *r = &g->value[v].operand[k];
+    for (int k = 0, operands = map->operands; k < operands; k++) {
+        const struct ref *r = &map->operand[k];
         int maximum = x->maximum[r->of];
         if (maximum < 0) continue;
         struct ref at = graph_ref(g, maximum, NULL);
         for (int a = 0; a < at.rank; a++)
-            for (int s = 0; s < r->rank; s++)
-                if (g->value[r->of].axes[s] == g->value[maximum].axes[a]) at.sub[a] = r->sub[s];
-        relative[k] = expr_leaf(x->m, EXPR_OPERAND, graph_operand(&g->value[v], &at));
+            for (int n = 0; n < r->rank; n++)
+                if (g->value[r->of].axes[n] == g->value[maximum].axes[a]) at.sub[a] = r->sub[n];
+        relative[k] = expr_leaf(x->m, EXPR_OPERAND, graph_operand(map, &at));
+        s->degree = g->value[r->of].power;
         any = true;
     }
-    if (!any) return;
-    struct scaling s = {.m = x->m, .relative = relative};
-    struct power result = scale(&s, g->value[v].expr);
-    g->value[v].expr = result.exponent ? times_power(x->m, result.e, result.exponent) : result.e;
+    return s->relative = any ? relative : NULL;
+}
+
+/* Moves a map of sums that are relative to a power into the map's users, because the map's value can overflow. A map
+   that is an output stays. */
+static void move_into_users(struct stabilising *x, int v)
+{
+    struct graph *g = x->g;
+    if (graph_is_output(g, v)) return;
+    for (int w = v + 1; w < g->values; w++)
+        for (int k = 0; k < g->value[w].operands && g->value[w].op == GRAPH_MAP; k++) {
+            if (g->value[w].operand[k].of != v || g->value[w].operands + g->value[v].operands + 2 > MAX_OPERANDS)
+                continue;
+            if (graph_inline(g, &g->value[w], k, &g->value[v])) k = -1;
+        }
+}
+
+/* Corrects a map over relative sums. */
+static void correct(struct stabilising *x, int v)
+{
+    struct value map = x->g->value[v];
+    struct scaling s = {.m = x->m};
+    if (!relative_operands(x, &map, &s)) return;
+    struct power result = scale(&s, map.expr);
+    if (result.exponent && s.degree) move_into_users(x, v);
+    map.expr = result.exponent ? times_power(x->m, result.e, result.exponent, s.degree) : result.e;
+    x->g->value[v] = map;
 }
 
 void pass_stabilise(struct compilation *c)
 {
     struct stabilising stabilising = {.g = c->graph, .m = c->graph->module, .joined_map = -1}, *x = &stabilising;
     write_out(c->graph);
-    if (c->program != PROGRAM_GRADIENTS) open_products(c->graph);
+    if (!program_reads_saved(&c->program)) open_products(c->graph);
     rename_axes(c->graph);
     graph_sweep(c->graph);
     x->capacity = c->graph->values;
@@ -546,11 +653,12 @@ void pass_stabilise(struct compilation *c)
         int inner = c->graph->value[v].op == GRAPH_MAP ? inner_sum(c->graph, &c->graph->value[v]) : -1;
         if (inner >= 0) x->maximum[inner] = OF_WEIGHT;
     }
-    for (int rows = 0; rows < 2; rows++) /* those of a row last: the maxima of states join them */
+    for (int rows = 0; rows < 2; rows++) /* states first: the sums of a row take in their maxima */
         for (int v = 0; v < c->graph->values; v++) {
             struct plan plan;
             if (make_plan(c->graph, v, x->maximum, &plan) && plan.running == (rows == 0) &&
-                !(plan.running && c->program == PROGRAM_GRADIENTS))
+                !(plan.running && program_reads_saved(&c->program)) &&
+                !(plan.degree && (!plan.running || c->program.linear)))
                 apply(x, &plan);
         }
     for (int v = 0; v < c->graph->values; v++)

@@ -1,19 +1,20 @@
-/* The inner product of two rows that are scaled and shifted by numbers of the row, as a norm without weights does, is
-   computed from the rows as they are stored, and what the norm does is done to the result:
-   <x a + S, y b + T> = x y <a, b> + (x sum(a) + D S) T + S y sum(b), where x and y scale the rows, S and T shift them,
-   and D is their length. Products of bf16 as it is stored are exact, and faster than those of f32 where the target has
-   them. A row loses the digits that its shift cancels: many only where its mean is large beside its deviation. */
+/* Computes inner products of scaled and shifted rows from the rows as stored. A norm without weights, for example,
+   scales and shifts each row. The pass multiplies the stored rows, and scales and shifts the product afterwards:
+   <x a + S, y b + T> = x y <a, b> + (x sum(a) + D S) T + S y sum(b). Here x and y scale the rows a and b, S and T shift
+   them, and D is the rows' length. Products of stored bf16 are exact, and faster than products of f32 if the target
+   multiplies bf16. The digits that a shift cancels are lost; they are many only if the mean of a row is much larger
+   than its deviation. */
 #include "pass.h"
 #include "../schedule/schedule.h"
 
 struct rows {
     struct graph *g;
-    int at;  /* where the next value goes: before the product */
-    int sum; /* the axis that it sums over */
+    int at;  /* where the next value is inserted: before the product */
+    int sum; /* the axis that the product sums over */
 };
 
-/* A row: elements of an input times a constant and a scale plus a shift, values without the summed axis; -1: no such
-   value. */
+/* Describes a row: the elements of an input times a constant and a scale, plus a shift. Scale and shift are values
+   without the summed axis, or -1. */
 struct row {
     int input, scale, shift;
     double constant;
@@ -25,7 +26,7 @@ static int add(struct rows *x, struct value v)
     return x->at++;
 }
 
-/* A value over the axes of `like` but the one that is summed over. */
+/* A value over the axes of `like`, without the summed axis. */
 static struct value row_value(const struct rows *x, enum graph_op op, const struct value *like)
 {
     struct value v = graph_value(op, 0, NULL);
@@ -40,7 +41,7 @@ static bool is_plain(const struct graph *g, const struct ref *r)
     return ref_equal(r, &plain);
 }
 
-/* Whether the expression of v is one number a row. */
+/* Whether e, an expression of v, is one number a row. */
 static bool is_of_row(const struct rows *x, const struct value *v, const struct expr *e)
 {
     for (int k = 0; k < v->operands; k++)
@@ -50,13 +51,15 @@ static bool is_of_row(const struct rows *x, const struct value *v, const struct 
     return !expr_uses(e, expr_leaf(x->g->module, EXPR_INDEX, x->sum));
 }
 
-/* `before` op e, an expression of v that is one number a row, as a value; without `before`, e alone. */
+/* The value `before` op e, where e is an expression of v that is one number a row; e, or -e for EXPR_SUB, if
+   `before` is -1. */
 static int with_number(struct rows *x, int before, enum expr_op op, const struct value *v, const struct expr *e)
 {
     struct module *m = x->g->module;
     struct value made = row_value(x, GRAPH_MAP, v);
     if (before >= 0) made.operand[made.operands++] = graph_ref(x->g, before, NULL);
-    for (int k = 0; k < v->operands; k++) { /* numbers of operands that are not there yet keep them apart */
+    for (int k = 0; k < v->operands;
+         k++) { /* new operands first get numbers above all old ones, so that the two are not confused */
         const struct expr *leaf = expr_leaf(m, EXPR_OPERAND, k);
         if (!expr_uses(e, leaf)) continue;
         e = expr_replace(m, e, leaf, expr_leaf(m, EXPR_OPERAND, MAX_OPERANDS + made.operands));
@@ -72,7 +75,7 @@ static int with_number(struct rows *x, int before, enum expr_op op, const struct
 
 static bool read_row(struct rows *x, int of, struct row *row);
 
-/* Of an expression of v; values that it makes are added. */
+/* Reads an expression of v as a row. Adds values to the graph as needed. */
 static bool read_expr(struct rows *x, int of, const struct expr *e, struct row *row)
 {
     const struct value v = x->g->value[of];
@@ -105,7 +108,7 @@ static bool read_row(struct rows *x, int of, struct row *row)
     return v->op == GRAPH_INPUT && !v->sums;
 }
 
-/* A map takes one more operand. */
+/* Adds an operand to the map. */
 static const struct expr *operand(const struct graph *g, struct value *map, int of)
 {
     map->operand[map->operands] = graph_ref(g, of, NULL);
@@ -117,7 +120,7 @@ static const struct expr *times(const struct graph *g, const struct expr *e, dou
     return constant == 1 ? e : expr_make(g->module, EXPR_MUL, e, expr_real(g->module, constant), NULL);
 }
 
-/* The sum of the row's elements, scaled; `shifted`: and shifted. */
+/* Makes the sum of the row's scaled elements. If `shifted`, the elements are also shifted. */
 static int sum_of_row(struct rows *x, const struct row *row, bool shifted)
 {
     const struct graph *g = x->g;
@@ -163,7 +166,8 @@ static bool is_changed(const struct row *row)
     return row->scale >= 0 || row->shift >= 0 || row->constant != 1;
 }
 
-/* Whether it is of rows of two sequences, or of one with a parameter where the target has products for that. */
+/* Whether the product multiplies rows of two sequences. Also true for rows of one sequence and a parameter, if the
+   target can multiply such operands. */
 static bool is_of_rows(const struct compilation *c, const struct value *v)
 {
     const struct graph *g = c->graph;
@@ -173,7 +177,7 @@ static bool is_of_rows(const struct compilation *c, const struct value *v)
     return params ? params == 1 && sequences == 1 && multiplies_states(c) : sequences == 2;
 }
 
-/* Whether the inputs alone have all axes of the product: a norm may depend on a head that its row does not. */
+/* Whether the inputs have all axes of the product: a norm may depend on a head although its row does not. */
 static bool have_axes(const struct graph *g, const struct value *product, const struct row *a, const struct row *b)
 {
     for (int k = 0; k < product->rank; k++)

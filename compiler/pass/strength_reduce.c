@@ -1,7 +1,7 @@
-/* A power of something positive whose exponent follows the positions, as in 0.97^(i - j), becomes exp2(exponent *
-   log2(base)): the logarithm is the same for all positions, so loops compute it once, in double, and exp2 is cheap.
-   Nothing is lost: the exponent's error is relative to the exponent, and the larger that is, the smaller the weight.
-   After stabilise, to which an exponential is one that may overflow. */
+/* Rewrites powers of a positive base whose exponent depends on positions. For example, 0.97^(i - j) becomes
+   exp2((i - j) * log2(0.97)). The logarithm is the same for all positions, so loops compute the logarithm once, in
+   double; exp2 is cheap. No accuracy is lost: the error is relative to the exponent, and a large exponent makes a small
+   weight. This pass runs after stabilise, because stabilise assumes that every exponential can overflow. */
 #include "pass.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"

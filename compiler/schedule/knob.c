@@ -44,7 +44,8 @@ struct register_block schedule_block(const struct target *t, const struct schedu
     if (rows > t->registers - 2) rows = t->registers - 2;
     const int max = schedule_max_vectors(t, rows);
     const int64_t vectors = value_set(s, "vectors", max);
-    return (struct register_block){(int)rows, vectors < max ? (int)vectors : max};
+    const int64_t unroll = value_set(s, "unroll", schedule_max_vectors(t, DEFAULT_ROWS));
+    return (struct register_block){(int)rows, vectors < max ? (int)vectors : max, (int)unroll};
 }
 
 const char *compilation_products(const struct compilation *c)
@@ -58,20 +59,20 @@ int64_t queries_together(const struct compilation *c)
 {
     for (const struct stmt *s = c->loops ? c->loops->body : NULL; s; s = s->body)
         if (s->block) return s->step;
-    return c->tile_q;
+    return c->tiling.tile_q;
 }
 
 const char *compilation_tiles(struct arena *arena, const struct compilation *c)
 {
     const int64_t together = queries_together(c);
     return arena_printf(
-        arena, "%lld queries and %lld keys%s", (long long)c->tile_q, (long long)c->tile_k,
-        together == c->tile_q ? "" : arena_printf(arena, ", in blocks of %lld queries", (long long)together));
+        arena, "%lld queries and %lld keys%s", (long long)c->tiling.tile_q, (long long)c->tiling.tile_k,
+        together == c->tiling.tile_q ? "" : arena_printf(arena, ", in blocks of %lld queries", (long long)together));
 }
 
 const char *compilation_form(const struct compilation *c)
 {
-    return c->linear ? "linear" : c->few ? "few" : "quadratic";
+    return c->program.linear ? "linear" : c->program.few ? "few" : "quadratic";
 }
 
 bool queries_are_few(const struct problem_size *size)

@@ -5,68 +5,126 @@
 #include "../spec/spec.h"
 #include "../target/target.h"
 
-/* What the program of a compilation is. What is saved is O(1) numbers a row (pass/differentiate_save.c). */
+/* The kinds of program that a spec is compiled to. Of each row of the result, forward saves a few numbers for the
+   gradients (pass/differentiate/save.c). */
 enum program_kind {
     PROGRAM_FORWARD,
-    PROGRAM_SAVING,    /* the same, which also leaves what is saved */
-    PROGRAM_SAVED,     /* what is saved, alone */
-    PROGRAM_ROW_SUMS,  /* what the gradients need of each row of `dout` */
-    PROGRAM_GRADIENTS, /* from both; of gradients that are sums over rows what units of rows add up to, and before them
-                          the sums over rows that others are made from */
-    PROGRAM_TOTALS,    /* these gradients */
-    PROGRAM_FROM_SUMS, /* those that are left to be computed from sums of the former */
-    PROGRAM_ALONE,     /* the gradients, where nothing was saved */
-    PROGRAM_EXTEND, /* forward from a state that a caller keeps on, which takes in the chunks of keys that are full */
-    PROGRAM_FOLD,   /* such a state takes in another one, of as many keys after its own as size(stream) says */
-    PROGRAM_MEET,   /* forward, of keys that a state has prepared */
-    PROGRAM_PREPARE /* keys get prepared for it */
+    PROGRAM_FORWARD_SAVING, /* forward, which also stores the saved rows */
+    PROGRAM_SAVED_ROWS,     /* the saved rows alone, for calls in which forward did not store them */
+    PROGRAM_ROW_SUMS,       /* sums over the elements of each row of `dout`, which several gradients need */
+    PROGRAM_GRADIENTS,      /* gradients from the saved rows and the row sums; of those that are sums over all rows,
+                               only the sum of each slice of rows */
+    PROGRAM_TOTALS,         /* gradients from the sums of slices of rows */
+    PROGRAM_FROM_SUMS,      /* gradients from sums that a PROGRAM_GRADIENTS has left */
+    PROGRAM_UNSAVED,        /* all gradients from the inputs and `dout` */
+    PROGRAM_EXTEND,         /* forward from a caller's state, which sums the chunks of keys that are full */
+    PROGRAM_FOLD_STATES,    /* adds a second state to a caller's; size(stream) is the number of its keys */
+    PROGRAM_QUERY_PREPARED, /* forward with the prepared keys of a state */
+    PROGRAM_PREPARE_KEYS    /* prepares keys for a state */
 };
 
-/* Queries of a call are few up to that many, where those of all heads that share keys are no more rows than that. */
+/* The program that a compilation makes, and its form. */
+struct program {
+    enum program_kind kind;
+    int group;       /* of the gradients that share their loops: the number of the group, from 1; 0: all groups */
+    bool linear;     /* the linear form; else the quadratic one */
+    bool few;        /* the quadratic form for few queries */
+    bool short_tile; /* of PROGRAM_EXTEND: for calls of at most FEW_TOKENS tokens, and with tiles of that many */
+};
+
+/* ---- questions about a program (program.c) ---- */
+
+bool program_is_forward(const struct program *p);
+bool program_saves_rows(const struct program *p); /* it is forward, and stores the saved rows */
+/* Whether it computes rows of the result, or what is saved of them, for any number of queries. */
+bool program_sums_rows(const struct program *p);
+bool program_is_backward(const struct program *p);          /* it is a part of the gradients, or all of them */
+bool program_is_differentiated(const struct program *p);    /* it is backward, or saves rows for it */
+bool program_outputs_gradients(const struct program *p);    /* a caller may want only some of its outputs */
+bool program_has_weight_gradients(const struct program *p); /* it differentiates the weight of each pair */
+bool program_reads_saved(const struct program *p);          /* these weights are computed from the saved rows */
+bool program_recomputes_saved(const struct program *p);     /* it runs only if forward saved nothing */
+bool program_sums_dout(const struct program *p);            /* it computes the row sums */
+bool program_adds_totals(const struct program *p);
+bool program_takes_sums(const struct program *p); /* it starts from sums of another part */
+bool program_is_unsaved(const struct program *p);
+bool program_keeps_state(const struct program *p); /* sums carried from chunk to chunk are in a caller's state */
+bool program_folds_states(const struct program *p);
+bool program_takes_prepared(const struct program *p);
+bool program_prepares_keys(const struct program *p);
+/* The name of its functions in C: "rows", "linear_saved"; NULL: its outputs name them. */
+const char *program_function(const struct program *p);
+
+/* A call has few queries if each head has at most MAX_FEW_QUERIES, and the heads that share keys at most MAX_FEW_ROWS.
+   Short tiles serve calls of at most FEW_TOKENS tokens. */
 enum { MAX_FEW_QUERIES = 16, MAX_FEW_ROWS = 64, FEW_TOKENS = 16 };
+
+/* ---- results of passes, for later passes and emission; pass/pipeline.def names the property of each ---- */
+
+/* The linear form that the pass separate has found. */
+struct separated_form {
+    int64_t features;   /* 0: it has found none */
+    int64_t reach;      /* chunks before a query's own that are in its state; 0: all */
+    bool chunk_is_free; /* neither the spec nor the mask sets the length of a chunk */
+    bool early_chunks;  /* a query's chunk may come before the chunk of its position */
+    double near_keys;   /* keys that a query attends to without the state, on average */
+};
+
+/* The programs into which the pass differentiate divides the gradients, as graphs; NULL: there is none. */
+struct gradient_graphs {
+    int groups; /* of gradients that share their loops */
+    struct graph *saving, *row_sums, *totals, *from_sums;
+};
+
+struct tiling {
+    int64_t tile_q, tile_k; /* queries and keys of a tile */
+    int64_t block_q;        /* queries whose tiles share a tile of keys (pass/block_queries.c); 0: none do */
+    int64_t feature_part;   /* features that a tile has at a time (pass/feature_parts.c); 0: all */
+};
+
+/* The sums that are kept in a caller's state (pass/expose_state.c), and what the driver adds when the programs of all
+   targets are known. */
+struct state_layout {
+    int64_t chunk;     /* keys that the state sums at a time; 0: it has no sums */
+    bool slot_is_kept; /* kept sums have the layout of a chunk's slot, so queries read them in place */
+    const struct compilation *few_tokens; /* by the driver: this program with short tiles; NULL: its tiles are short */
+    int64_t read_first, read_back;        /* by the driver: the first and the last keys that a state keeps */
+};
+
+/* A thread that has a head to itself adds a chunk to the carried sums after the queries of the chunk, with these
+   statements (pass/one_thread.c); NULL: it does as several threads do. */
+struct one_thread_body {
+    const struct stmt *keys, *folds;
+};
+
+struct register_block {
+    int rows, vectors; /* of a product's sums that are in registers at a time, with one row of vectors and a number */
+    int unroll;        /* vectors that a map computes at a time */
+};
 
 /* The state of one compilation for one target, as the passes see it (pass/pipeline.c, pass/pipeline.def). */
 struct compilation {
     const struct spec *spec;
     const struct target *target;
-    struct diagnostics *diagnostics;
     const struct schedule *schedule; /* NULL: no knob is set */
-    const struct graph *source;      /* before the first pass */
+    struct diagnostics *diagnostics;
+    struct program program;
+    const struct graph *source; /* before the first pass */
     struct graph *graph;
-    struct loops *loops;       /* from the lower pass on */
-    int64_t tile_q, tile_k;    /* queries and keys of a tile */
-    int64_t block_q;           /* queries whose tiles share what is made of a tile of keys (pass/share.c); 0: none do */
-    int64_t part;              /* features of a part */
-    bool open_chunk, parts;    /* the chunk's length is free; features come in parts */
-    unsigned features_used;    /* of the target's, by the passes so far */
-    int rows, vectors, unroll; /* the register block of a product; vectors of a map at a time (pass/block.c) */
-    bool linear;               /* asked for the linear form; else the quadratic one */
-    bool few;                  /* the quadratic form for few queries; `reason` says why there is none (pass/rows.c) */
-    enum program_kind program;
-    int group, groups; /* of gradients that share their loops: the one to be lowered, from 1 (0: all, as one program),
-                          and how many */
-    struct graph *saving, *row_sums; /* where gradients are from what was saved: the graphs of these programs */
-    struct graph *totals;            /* and that of the gradients that are sums over rows */
-    struct graph *from_sums;         /* and that of gradients from sums of the others; NULL: there are none */
-    int64_t features;                /* of the linear form that the separate pass found; 0: it found none */
-    int64_t read_first, read_back;   /* the keys that a state has for it, if these are the first and the last ones */
-    int64_t reach;                   /* the chunks before a query's own that its state is of; 0: all */
-    int64_t chunk;                   /* of EXTEND: the keys that a state takes in at a time; 0: it carries none */
-    const struct stmt *alone_keys, *alone_folds; /* for a thread that has a head to itself: what of a chunk goes into
-                                                    what is carried, after its queries; NULL: as for several threads */
-    bool slot_is_kept;                 /* what is kept of a state lies as a chunk's slot does, for queries to meet */
-    bool short_tile;                   /* of EXTEND: for calls of at most FEW_TOKENS tokens, which a tile has then */
-    const struct compilation *for_few; /* and of that for all calls: this one; NULL: the tiles are as short */
-    bool early_chunks;                 /* a query's chunk may be one before that of its own position */
-    double near_keys;                  /* keys that a query meets itself in the linear form */
-    const char *reason;                /* and this says why */
+    struct loops *loops; /* from the lower pass on */
+    const char *reason;  /* why the program does not have the form that it should; NULL: it does */
+    struct separated_form separated;
+    struct gradient_graphs gradients;
+    struct tiling tiling;
+    struct state_layout state;
+    struct one_thread_body one_thread;
+    struct register_block registers;
 };
 
-/* "quadratic", "few" or "linear"; whether the second is for a problem of that size. (knob.c) */
-const char *compilation_form(const struct compilation *c);
+const char *compilation_form(const struct compilation *c);     /* "quadratic", "few" or "linear" (knob.c) */
 const char *compilation_products(const struct compilation *c); /* " on matrix units", " with products of bf16", or "" */
-bool queries_are_few(const struct problem_size *size);
-/* How many queries meet a key that is read once: those of a tile, or of a block of tiles. */
+bool queries_are_few(const struct problem_size *size);         /* so that the form "few" serves a call of that size */
+/* Queries that share a key which is read once: the queries of a tile, or of a block of tiles. */
 int64_t queries_together(const struct compilation *c);
 /* "16 queries and 96 keys, in blocks of 256 queries" */
 const char *compilation_tiles(struct arena *arena, const struct compilation *c);
@@ -117,13 +175,8 @@ void knob_set_values(struct tune_knob *knob, int64_t by_default, int count, cons
 
 enum { DEFAULT_ROWS = 6 };
 
-/* The block of a product whose sums are in registers at a time: they, a vector of each column and one number have to
-   fit. */
-struct register_block {
-    int rows, vectors;
-};
 int schedule_max_vectors(const struct target *t, int64_t rows);
-/* What a target gets of the block that a schedule sets, or does not set; NULL: there is no schedule. */
+/* The block that a schedule sets, as far as the target has registers for it; NULL: there is no schedule. */
 struct register_block schedule_block(const struct target *t, const struct schedule *s);
 
 #endif

@@ -1,4 +1,5 @@
-/* What depends on more than one key: defaults that follow another key, and conflicts, which name both places. */
+/* Checks that involve several keys: defaults that depend on another key, and conflicts, which are reported with both
+   positions. */
 #include "reader.h"
 #include "spec.h"
 
@@ -12,8 +13,8 @@ static const char *const keywords[] = {"auto",    "break",  "case",     "char", 
                                        "return",  "short",  "signed",   "sizeof", "static",   "struct",   "switch",
                                        "typedef", "union",  "unsigned", "void",   "volatile", "while",    NULL};
 
-/* A NAME.h in a folder for headers hides the system's of that name, also from those that include each other: those of
-   C, of POSIX, what they include where they come from the GNU C library, and our own. */
+/* Headers that a NAME.h would hide if its folder is searched for headers, also from other headers: those of C, of
+   POSIX, the headers that these include in the GNU C library, and ours. */
 static const char *const headers[] = {
     "assert",    "complex",   "ctype",  "errno",    "fenv",     "float",       "inttypes",  "iso646",   "limits",
     "locale",    "math",      "setjmp", "signal",   "stdalign", "stdarg",      "stdatomic", "stdbit",   "stdbool",
@@ -25,7 +26,7 @@ static const char *const headers[] = {
     "ulimit",    "unistd",    "utime",  "utmpx",    "wordexp",  "alloca",      "endian",    "features", "memory",
     "malloc",    "omp",       "attnrt", NULL};
 
-/* The word of a choice: the node itself or the key of its one-key map. */
+/* The word of a choice: the node itself, or the key of its one-key map. */
 static struct yaml *choice_word(struct yaml *node)
 {
     if (node && node->kind == YAML_MAP && node->count == 1) node = node->key[0];
@@ -51,7 +52,7 @@ static const char *base_name(struct spec_reader *r, const char *file)
     char *name = arena_copy(r->arena, slash ? slash + 1 : file), *dot = strrchr(name, '.');
     if (dot && dot != name) *dot = 0;
     dot = strrchr(name, '.');
-    if (dot && dot != name && strcmp(dot, ".tuned") == 0) *dot = 0; /* SPEC.tuned.yaml is SPEC */
+    if (dot && dot != name && strcmp(dot, ".tuned") == 0) *dot = 0; /* SPEC.tuned.yaml has the name of SPEC */
     return name;
 }
 
@@ -71,7 +72,7 @@ static void check_name(struct spec_reader *r, const char *file)
         node = &nowhere;
         spec->name = base_name(r, file);
         if (!is_identifier(spec->name)) {
-            spec_error(r, node, "the file's name is no C identifier: '%.100s'", spec->name);
+            spec_error(r, node, "the file's name is not a C identifier: '%.100s'", spec->name);
             spec_note(r, node, "set 'name:' in the spec");
             return;
         }
@@ -82,7 +83,7 @@ static void check_name(struct spec_reader *r, const char *file)
     for (int i = 0; headers[i]; i++)
         if (strcmp(spec->name, headers[i]) == 0) {
             spec_error(r, node, "'name': '%s.h' would hide the system's header of that name", spec->name);
-            spec_note(r, node, "set 'name: %s_attention', say", spec->name);
+            spec_note(r, node, "for example, set 'name: %s_attention'", spec->name);
         }
     if (strlen(spec->name) > MAX_NAME) spec_error(r, node, "'name' is longer than %d characters", MAX_NAME);
     const char *s = spec->name;
@@ -110,14 +111,14 @@ static void check_similarity(struct spec_reader *r)
         struct yaml *local = yaml_get(options, "local"), *block = yaml_get(r->root, "block"),
                     *seed = yaml_get(options, "seed"), *map = yaml_get(options, "map");
         if (is_choice(local, "exact") && (!block || block->kind == YAML_WORD || block->kind == YAML_NULL)) {
-            spec_error(r, local, "'local: exact' needs a number for 'block', for the block changes the result");
+            spec_error(r, local, "'local: exact' needs a number for 'block', because the block changes the result");
             if (block)
                 spec_place(r, block, "'block'");
             else
-                spec_note(r, local, "set 'block: 256', say");
+                spec_note(r, local, "for example, set 'block: 256'");
         }
         if (seed && is_choice(map, "learned")) {
-            spec_error(r, seed, "a learned map draws nothing at random, so it has no 'seed'");
+            spec_error(r, seed, "a learned map has no random parameters, so it takes no 'seed'");
             spec_place(r, map, "'map'");
         }
     }
@@ -125,17 +126,17 @@ static void check_similarity(struct spec_reader *r)
         struct yaml *degree = yaml_get(options, "degree"), *coefficients = yaml_get(options, "coefficients");
         if (degree && degree->kind == YAML_INT && coefficients && coefficients->kind == YAML_LIST &&
             coefficients->count > 0 && !degree->wrong && coefficients->count != degree->integer + 1) {
-            spec_error(r, coefficients, "degree %lld has %lld coefficients, found %d", (long long)degree->integer,
+            spec_error(r, coefficients, "degree %lld needs %lld coefficients, found %d", (long long)degree->integer,
                        (long long)degree->integer + 1, coefficients->count);
             spec_place(r, degree, "'degree'");
         }
     }
 }
 
-static void refuse_beside_project(struct spec_reader *r, struct yaml *node, const char *what,
+static void refuse_with_project(struct spec_reader *r, struct yaml *node, const char *what,
                                   const struct yaml *project)
 {
-    spec_error(r, node, "'project' leaves no positions, so %s beside it has no meaning", what);
+    spec_error(r, node, "'project' removes positions, so it cannot be combined with %s", what);
     spec_place(r, project, "'project'");
 }
 
@@ -146,15 +147,15 @@ static void check_project(struct spec_reader *r)
     struct yaml *mask = yaml_get(r->root, "mask"), *steps = yaml_get(r->root, "prepare"),
                 *similarity = yaml_get(r->root, "similarity");
     if (mask && mask->kind != YAML_NULL && !is_choice(mask, "none"))
-        refuse_beside_project(r, mask, "a mask", choice_word(project));
+        refuse_with_project(r, mask, "a mask", choice_word(project));
     for (int i = 0; steps && steps->kind == YAML_LIST && i < steps->count; i++)
         if (is_choice(steps->item[i], "rope"))
-            refuse_beside_project(r, choice_word(steps->item[i]), "a rope", choice_word(project));
+            refuse_with_project(r, choice_word(steps->item[i]), "a rope", choice_word(project));
     struct yaml *bias = yaml_get(choice_options(similarity), "bias"),
                 *local = yaml_get(choice_options(similarity), "local");
     if (is_choice(bias, "alibi") || is_choice(bias, "dense"))
-        refuse_beside_project(r, bias, "a bias", choice_word(project));
-    if (is_choice(local, "exact")) refuse_beside_project(r, local, "'local: exact'", choice_word(project));
+        refuse_with_project(r, bias, "a bias", choice_word(project));
+    if (is_choice(local, "exact")) refuse_with_project(r, local, "'local: exact'", choice_word(project));
 }
 
 void spec_check(struct spec_reader *r, const char *file)

@@ -1,4 +1,4 @@
-/* How the spec reader reports: every message about a node, each node once. */
+/* Messages of the spec reader about nodes. Each node is reported at most once. */
 #include "reader.h"
 #include "spec.h"
 
@@ -27,17 +27,29 @@ void spec_error(struct spec_reader *r, struct yaml *node, const char *format, ..
     spec_error_from(r->d, node->origin, node->at, message);
 }
 
-void spec_error_inside(struct spec_reader *r, const struct yaml *node, size_t offset, bool note, const char *message)
+void spec_say_inside(struct spec_reader *r, const struct yaml *node, size_t offset, enum expression_says says,
+                     const char *message)
 {
-    struct position at = node->origin ? nowhere : yaml_place(node, offset);
-    if (note)
-        diagnostics_note(r->d, at, "%s", message);
-    else if (node->origin)
-        diagnostics_error(r->d, nowhere, "--set %.100s: at character %zu of the expression: %s", node->origin,
-                          offset + 1, message);
-    else
-        diagnostics_error(r->d, at, "%s", message);
+    const struct position at = node->origin ? nowhere : yaml_place(node, offset);
+    if (node->origin && says != EXPRESSION_NOTE)
+        message = arena_printf(r->arena, "--set %.100s: at character %zu of the expression: %s", node->origin,
+                               offset + 1, message);
+    switch (says) {
+    case EXPRESSION_ERROR: diagnostics_error(r->d, at, "%s", message); break;
+    case EXPRESSION_NOTE: diagnostics_note(r->d, at, "%s", message); break;
+    case EXPRESSION_WARNING: {
+        struct spec_warning *w = arena_alloc(r->arena, sizeof *w);
+        *w = (struct spec_warning){at, arena_copy(r->arena, message), r->spec->warning};
+        r->spec->warning = w;
+    }
+    }
     r->muted = false;
+}
+
+void spec_warn(const struct spec *spec, bool refuse, struct diagnostics *d)
+{
+    for (const struct spec_warning *w = spec->warning; w; w = w->next)
+        (refuse ? diagnostics_error : diagnostics_warning)(d, w->at, "%s", w->text);
 }
 
 void spec_note(struct spec_reader *r, const struct yaml *node, const char *format, ...)

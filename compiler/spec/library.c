@@ -1,4 +1,4 @@
-/* The specs that come with attnc, by name; and what an operand of the command line means: a file, or one of them. */
+/* The specs that come with attnc, by name. An operand of the command line is a file or one of these names. */
 #include "spec.h"
 
 #include <string.h>
@@ -17,6 +17,13 @@ const char *library_near(const char *name)
     const char *words[MAX_SPECS + 1] = {NULL};
     for (int k = 0; k < MAX_SPECS && library_specs[k].name; k++) words[k] = library_specs[k].name;
     return nearest_word(name, words);
+}
+
+const char *library_description(struct arena *arena, const struct library_spec *spec)
+{
+    struct diagnostics *d = diagnostics_new(arena, spec->name, spec->text, strlen(spec->text));
+    const struct yaml *description = yaml_get(yaml_read(arena, spec->text, strlen(spec->text), d), "description");
+    return description && description->kind == YAML_WORD ? description->text : "";
 }
 
 bool library_name(const char *operand)

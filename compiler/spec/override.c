@@ -1,4 +1,4 @@
-/* --set path.to.key=value: one value of the tree replaced, before anything is checked. */
+/* --set path.to.key=value replaces one value of the tree before any check. */
 #include "reader.h"
 #include "spec.h"
 
@@ -16,7 +16,7 @@ static struct yaml *node_new(struct spec_reader *r, enum yaml_kind kind, const c
     return node;
 }
 
-/* A copy with room for one more item. */
+/* Copies a collection, with room for one more item. */
 static struct yaml *copy_collection(struct spec_reader *r, const struct yaml *node)
 {
     struct yaml *copy = arena_alloc(r->arena, sizeof *copy);
@@ -31,7 +31,7 @@ static struct yaml *copy_collection(struct spec_reader *r, const struct yaml *no
     return copy;
 }
 
-/* Steps from the node in a slot to the slot of its part, making maps on the way. */
+/* Goes from the node in a slot to the slot of its part, and creates maps if they are missing. */
 static struct yaml **step(struct spec_reader *r, struct yaml **slot, const char *part, const char *origin)
 {
     struct yaml *node = *slot;
@@ -46,7 +46,7 @@ static struct yaml **step(struct spec_reader *r, struct yaml **slot, const char 
     } else {
         map = copy_collection(r, node_new(r, YAML_MAP, NULL, origin));
         if (node && node->kind == YAML_WORD && strcmp(node->text, part) == 0) {
-            /* a bare word is about to get options: it becomes the key of a map */
+            /* a bare word gets options: it becomes the key of a map */
             map->at = node->at;
             map->origin = node->origin;
             map->key[map->count++] = node;
@@ -74,7 +74,7 @@ void spec_override(struct spec_reader *r, const char *override)
             if (s == override || s[1] == '.' || s[1] == '=') parts = MAX_PARTS + 1;
         }
     if (parts > MAX_PARTS) {
-        spec_error_from(r->d, override, nowhere, "the key is no path of words with single dots between them");
+        spec_error_from(r->d, override, nowhere, "the key must be words separated by single dots");
         return;
     }
     char *path = arena_copy(r->arena, override);

@@ -1,16 +1,16 @@
-/* Which kernels can be a module of Python: NAME.py is found before Python's own module of that name, for every import
-   of the program. */
+/* Kernel names that cannot be Python modules. NAME.py would hide Python's own module of the same name from every import
+   of a program. */
 #include "spec.h"
 
 #include <string.h>
 
-/* Those that C has too are refused for every kernel. */
+/* keywords that are not also keywords of C, which are refused for every kernel */
 static const char keywords
     [] = "False None True and as assert async await class def del elif except finally from global import in is lambda "
          "nonlocal not or pass raise try with yield ";
 
-/* sys.stdlib_module_names of Python 3.10 to 3.14, but those that begin with `_`; and the libraries that NAME.py works
-   with. */
+/* sys.stdlib_module_names of Python 3.10 to 3.14, except those that begin with `_`, and the libraries that NAME.py
+   works with */
 static const char modules[] =
     "abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb "
     "binascii binhex bisect builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections "
@@ -45,7 +45,7 @@ void python_check_name(const struct spec *spec, struct diagnostics *d)
         diagnostics_error(d, spec->name_at, "'name': Python cannot import %s.py, because '%s' is a keyword there", name,
                           name);
     else if (name[0] == '_')
-        diagnostics_error(d, spec->name_at, "'name': Python has modules of its own whose names begin like '%s'", name);
+        diagnostics_error(d, spec->name_at, "'name': names of Python's own modules begin like '%s'", name);
     else if (is_among(name, modules))
         diagnostics_error(d, spec->name_at,
                           "'name': %s.py would hide the module of that name, which Python programs import", name);

@@ -1,5 +1,5 @@
-/* Reads a YAML tree into a spec by the rows of spec.def. Every value is checked against its row; what depends on
-   several keys is in check.c. */
+/* Reads a YAML tree into a spec according to the rows of spec.def. Every value is checked against its row; conditions
+   on several keys are in check.c. */
 #include "reader.h"
 #include "spec.h"
 #include "../expression/expression.h"
@@ -56,7 +56,7 @@ static bool read_seed(const struct yaml *node, uint64_t *seed)
         *seed = (uint64_t)node->integer;
         return true;
     }
-    /* the upper half of the range is beyond YAML_INT */
+    /* the upper half of the range does not fit YAML_INT */
     if (node->kind != YAML_REAL || node->text[strspn(node->text, "0123456789")] != 0) return false;
     errno = 0;
     const unsigned long long value = strtoull(node->text, NULL, 10);
@@ -96,8 +96,7 @@ static void read_tokens(struct spec_reader *r, const struct key_row *row, struct
         return;
     }
     if (node->count > MAX_TOKENS) {
-        spec_error(r, node, "'%s': there are %d tokens, and %d are the most there can be", row->key, node->count,
-                   MAX_TOKENS);
+        spec_error(r, node, "'%s' has %d tokens; the maximum is %d", row->key, node->count, MAX_TOKENS);
         return;
     }
     struct yaml **sorted = arena_alloc(r->arena, (size_t)node->count * sizeof *sorted);
@@ -115,7 +114,7 @@ static void read_tokens(struct spec_reader *r, const struct key_row *row, struct
     qsort(sorted, (size_t)count, sizeof *sorted, compare_tokens);
     for (int i = 1; i < count; i++)
         if (sorted[i]->integer == sorted[i - 1]->integer) {
-            spec_error(r, sorted[i], "'%s': %lld is there twice", row->key, (long long)sorted[i]->integer);
+            spec_error(r, sorted[i], "'%s': %lld is given twice", row->key, (long long)sorted[i]->integer);
             spec_place(r, sorted[i - 1], "the first");
         }
 }
@@ -135,10 +134,10 @@ struct inside {
     struct yaml *node;
 };
 
-static void report_inside(void *user, size_t offset, bool note, const char *message)
+static void report_inside(void *user, size_t offset, enum expression_says says, const char *message)
 {
     const struct inside *x = user;
-    spec_error_inside(x->r, x->node, offset, note, message);
+    spec_say_inside(x->r, x->node, offset, says, message);
 }
 
 static void read_expression(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into)
@@ -173,7 +172,7 @@ static bool needs_options(enum group group)
     return false;
 }
 
-/* The word stands alone and must not. */
+/* Reports a word without the options that it needs. */
 static void report_bare(struct spec_reader *r, const struct option_row *option, struct yaml *word)
 {
     struct text keys = {0}, example = {0};
@@ -191,7 +190,8 @@ static void report_bare(struct spec_reader *r, const struct option_row *option, 
 
 static void read_value(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into);
 
-/* A word or a one-key map; the options go into `into`. Returns the row of the word, NULL after reporting. */
+/* Reads a word or a one-key map, whose options are stored in `into`. Returns the row of the word, or NULL after
+   reporting. */
 static const struct option_row *read_choice(struct spec_reader *r, const struct key_row *row, struct yaml *node,
                                             void *into)
 {
@@ -200,7 +200,7 @@ static const struct option_row *read_choice(struct spec_reader *r, const struct 
         word = node->key[0];
         value = node->item[0];
         if (node->count > 1) {
-            spec_error(r, node->key[1], "'%s' takes one choice, and '%.40s' is a second one", row->key,
+            spec_error(r, node->key[1], "'%s' takes one choice, but '%.40s' is a second one", row->key,
                        node->key[1]->text);
             spec_place(r, word, arena_printf(r->arena, "the first, '%.40s',", word->text));
             return NULL;
@@ -263,8 +263,7 @@ static void read_prepare(struct spec_reader *r, const struct key_row *row, struc
         return;
     }
     if (node->count > MAX_STEPS) {
-        spec_error(r, node, "'%s': there are %d steps, and %d are the most there can be", row->key, node->count,
-                   MAX_STEPS);
+        spec_error(r, node, "'%s' has %d steps; the maximum is %d", row->key, node->count, MAX_STEPS);
         return;
     }
     r->spec->prepare = arena_alloc(r->arena, (size_t)node->count * sizeof *r->spec->prepare);
@@ -292,7 +291,7 @@ static struct mask *read_mask(struct spec_reader *r, const struct key_row *row, 
     mask->at = node->at;
     if (++r->masks > MAX_MASKS) {
         if (r->masks == MAX_MASKS + 1)
-            spec_error(r, node, "there are more than %d masks, the most there can be", MAX_MASKS);
+            spec_error(r, node, "there are more than %d masks, which is the maximum", MAX_MASKS);
         return mask;
     }
     const struct option_row *option = read_choice(r, row, node, mask);
@@ -326,7 +325,7 @@ static void read_emit(struct spec_reader *r, const struct key_row *row, struct y
         const struct option_row *option = read_choice(r, row, item, NULL);
         if (!option) continue;
         if (r->spec->emit & (unsigned)option->value) {
-            spec_error(r, item, "'emit': '%s' is there twice", option->word);
+            spec_error(r, item, "'emit': '%s' is given twice", option->word);
             spec_place(r, first[option->value], "the first");
         } else {
             first[option->value] = item;
@@ -337,7 +336,7 @@ static void read_emit(struct spec_reader *r, const struct key_row *row, struct y
 
 static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, struct schedule *into);
 
-/* The knobs of the gradients, a map in the map. */
+/* Reads the knobs of the gradients, a map inside the map of knobs. */
 static void read_backward(struct spec_reader *r, struct yaml *key, struct yaml *value, struct schedule *into)
 {
     struct schedule *backward = arena_alloc(r->arena, sizeof *backward);
@@ -347,11 +346,11 @@ static void read_backward(struct spec_reader *r, struct yaml *key, struct yaml *
         return;
     }
     read_knobs(r, value, false, backward);
-    if (backward->backward) spec_error(r, key, "'schedule': 'backward' within 'backward'");
+    if (backward->backward) spec_error(r, key, "'schedule': 'backward' cannot contain 'backward'");
     into->backward = backward;
 }
 
-/* The knobs of one map; `from` goes with the entries of a list. */
+/* Reads the knobs of one map; only entries of a list may have `from`. */
 static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, struct schedule *into)
 {
     into->knob = arena_alloc(r->arena, (size_t)map->count * sizeof *into->knob);
@@ -359,7 +358,8 @@ static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, str
         struct yaml *key = map->key[i], *value = map->item[i];
         if (strcmp(key->text, "from") == 0) {
             if (listed) continue;
-            spec_error(r, key, "'from' goes with a list of schedules, each for the lengths from there on");
+            spec_error(r, key,
+                       "'from' is only allowed in a list of schedules, each for lengths from that number of keys on");
             spec_note(r, key, "write schedule: [{…}, {from: …, …}]");
             continue;
         }
@@ -367,7 +367,7 @@ static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, str
             read_backward(r, key, value, into);
             continue;
         }
-        if (!is_identifier(key->text)) spec_error(r, key, "'schedule': '%.60s' is no name of a knob", key->text);
+        if (!is_identifier(key->text)) spec_error(r, key, "'schedule': '%.60s' is not the name of a knob", key->text);
         if (value->kind != YAML_INT)
             spec_error(r, value, "'schedule': expected an integer for '%.60s', found %s", key->text,
                        spec_found(r, value));
@@ -375,14 +375,16 @@ static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, str
     }
 }
 
-/* From how many keys on the n-th entry holds; `before` is the node that says so of the one before it, or NULL. */
+/* Reads the number of keys from which the n-th entry is used. `before`: the node of the previous entry's number, or
+   NULL. Returns the node for the next call. */
 static struct yaml *read_from(struct spec_reader *r, const struct key_row *row, struct yaml *entry, int n,
                               struct yaml *before, int64_t *from)
 {
     struct yaml *node = entry->kind == YAML_MAP ? yaml_get(entry, "from") : NULL;
     if (!node) {
         if (n > 0) {
-            spec_error(r, entry, "'schedule': an entry after the first needs 'from', the keys that it holds from");
+            spec_error(r, entry,
+                       "'schedule': every entry after the first needs 'from', the number of keys that it is used from");
             spec_note(r, entry, "write {from: …, …}");
         }
         return before;
@@ -391,10 +393,10 @@ static struct yaml *read_from(struct spec_reader *r, const struct key_row *row, 
         spec_error(r, node, "'from': expected an integer from 1 to %lld, found %s", (long long)row->high,
                    spec_found(r, node));
     else if (n == 0 && node->integer != 1)
-        spec_error(r, node, "'schedule': the first entry holds from 1 key on, so its 'from' is left out or 1");
+        spec_error(r, node, "'schedule': the first entry is used from 1 key on, so its 'from' must be 1 or absent");
     else if (n > 0 && node->integer <= (before ? before->integer : 1)) {
-        spec_error(r, node, "'schedule': its entries ascend by 'from', but %lld follows %lld", (long long)node->integer,
-                   (long long)(before ? before->integer : 1));
+        spec_error(r, node, "'schedule': entries must be in ascending order of 'from', but %lld follows %lld",
+                   (long long)node->integer, (long long)(before ? before->integer : 1));
         if (before) spec_place(r, before, "the one before it");
     } else {
         *from = n > 0 ? node->integer : 0;
@@ -528,8 +530,7 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
     }
 }
 
-/* Whether an unknown key of the map was probably meant to be this one; then saying that it is missing would be
-   noise. */
+/* True if an unknown key of the map is probably this key misspelt; then it is not also reported as missing. */
 static bool is_misspelt(struct spec_reader *r, const struct yaml *map, const struct key_row *row)
 {
     const char *const *words = spec_key_words(r->arena, row->group);
@@ -556,7 +557,7 @@ static void read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner
         if (row->group != group || yaml_get(map, row->key)) continue;
         if (!row->otherwise) {
             if ((map && map->partial) || is_misspelt(r, map, row)) continue;
-            /* several keys may be missing in one place: each is an error of its own */
+            /* several keys may be missing; each is a separate error */
             owner->wrong = false;
             if (group == GROUP_SPEC)
                 spec_error(r, owner, "the spec has no '%s'", row->key);

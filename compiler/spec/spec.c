@@ -47,7 +47,7 @@ enum status read_spec_file(const char *path, const struct options *o, struct tex
     if (f) fclose(f);
     const char *near = why == ENOENT && library_name(path) ? library_near(path) : NULL;
     if (why == ENOENT && library_name(path))
-        complain(o, "%s: no such file, and no spec that comes with attnc is called so; %s%s%s", path,
+        complain(o, "%s: no such file, and attnc comes with no spec of that name; %s%s%s", path,
                  near ? "did you mean '" : "attnc list prints the names", near ? near : "", near ? "'?" : "");
     else
         complain(o, "%s: %s", path, strerror(why));

@@ -1,5 +1,4 @@
-/* The spec: YAML as a tree with positions, the checked struct spec, the rows of spec.def that it is read by, and the
-   library of specs. */
+/* Specs: the YAML tree with positions, the checked struct spec, the rows of spec.def, and the library of specs. */
 #ifndef ATTNC_SPEC_H
 #define ATTNC_SPEC_H
 
@@ -18,17 +17,17 @@ struct yaml {
     int count;          /* LIST, MAP */
     struct yaml **item; /* LIST: elements; MAP: values */
     struct yaml **key;  /* MAP: scalars */
-    const char *origin; /* the --set it came from, or NULL */
-    const char *source; /* scalars of a file: the whole text it is in */
+    const char *origin; /* the --set that it comes from, or NULL */
+    const char *source; /* scalars of a file: the whole text of the file */
     size_t source_length;
-    char style;                    /* how it is written there: one of ' " | >, or 0: plain */
-    struct expression *expression; /* what it says, once it has been read as one: aliases share it */
-    bool wrong;                    /* an error about it has been reported: readers keep quiet */
-    bool partial;                  /* MAP: an entry was refused, so a key that is missing need not be */
+    char style;                    /* the style in the file: one of ' " | >, or 0 for plain */
+    struct expression *expression; /* the expression that it was read as; aliases share it */
+    bool wrong;                    /* an error about it has been reported; no further ones are */
+    bool partial;                  /* MAP: an entry was refused, so missing keys are not reported */
 };
 enum { YAML_MAX_BYTES = 1 << 20 };
-/* One document, YAML 1.2 core scalars, aliases expanded by sharing. Reports everything wrong; NULL when there is no
-   tree to go on with. */
+/* Reads one document with the core scalars of YAML 1.2. Aliases share nodes. Reports all errors; NULL if there is no
+   usable tree. */
 struct yaml *yaml_read(struct arena *arena, const char *text, size_t length, struct diagnostics *d);
 /* The value of a key of a map, or NULL. */
 struct yaml *yaml_get(const struct yaml *map, const char *key);
@@ -79,7 +78,7 @@ struct similarity {
     /* polynomial, polynomial_square, polysketch */
     int64_t degree;
     double alpha, beta;
-    double *coefficients; /* degree + 1 of them; NULL: a parameter */
+    double *coefficients; /* degree + 1 coefficients; NULL: a parameter */
     int64_t sketch;
     bool learned, local_exact;
     /* linear */
@@ -134,15 +133,15 @@ struct knob {
 
 /* An entry of `schedule:`. */
 struct schedule {
-    int64_t from; /* keys that it holds from; 0: the first, or the only one */
+    int64_t from; /* the number of keys from which it is used; 0: the first or the only entry */
     struct knob *knob;
     int knobs;
-    struct schedule *backward; /* what it sets of the gradients; NULL: nothing */
+    struct schedule *backward; /* the knobs of the gradients; NULL: none */
 };
 enum { MAX_SCHEDULES = 8 };
 struct spec {
     const char *name, *description;
-    struct position name_at; /* nowhere: the file's name, or --set */
+    struct position name_at; /* no position: the name comes from the file or from --set */
     struct prepare *prepare;
     int prepares;
     struct similarity similarity;
@@ -150,38 +149,48 @@ struct spec {
     struct mask *mask;
     enum normalize_kind normalize;
     double sum_plus;
-    int64_t linformer; /* size; 0: absent */
+    int64_t linformer; /* the size; 0: absent */
     struct position project_at, block_at, algorithm_at, emit_at;
-    int64_t head_dim, value_dim;
+    int64_t head_dim, value_dim, max_length; /* max_length 0: no limit on queries and keys */
     enum dtype dtype;
     enum algorithm_kind algorithm;
     unsigned emit;
     struct schedule *schedule; /* ascending */
-    int schedules;             /* 0: all is the compiler's choice */
+    int schedules;             /* 0: the compiler chooses everything */
+    const struct spec_warning {
+        struct position at;
+        const char *text;
+        const struct spec_warning *next;
+    } *warning;
 };
-/* `overrides` are the key=value of --set, applied before the checks (an error in one is positioned nowhere and names
-   it). `file` gives the default name. NULL when anything is wrong; all of it has been reported to d. */
+/* Reads and checks a spec. `override`: the key=value of each --set, applied before the checks; errors in them have no
+   position and name the --set. `file` gives the default name. Returns NULL after reporting all errors to d. */
 struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides,
                        const char *const *override, struct diagnostics *d);
+
+/* Reports probable mistakes that the spec language allows, as warnings or as errors. (error.c) */
+void spec_warn(const struct spec *spec, bool refuse, struct diagnostics *d);
 
 /* The specs that come with attnc (embedded at build time), sorted by name; ends with a NULL name. */
 struct library_spec {
     const char *name, *text;
 };
 extern const struct library_spec library_specs[];
-/* By name, or NULL; the name nearest to one that is none of theirs, or NULL. (library.c) */
+/* library_find: by name, or NULL. library_near: the most similar name, or NULL. (library.c) */
 const struct library_spec *library_find(const char *name);
 const char *library_near(const char *name);
-/* Every command that takes a spec takes the name of one of these as well: of a name without a slash and a suffix that
-   is no file it is the spec. NULL: the operand means a file. */
+/* The description of a spec, or "": its first line says what it computes, the others name the paper. */
+const char *library_description(struct arena *arena, const struct library_spec *spec);
+/* The library spec that an operand names. Such names have neither a slash nor a dot, and there is no file of that name.
+   NULL: the operand is a file. All commands that take specs use this. */
 const struct library_spec *library_operand(const char *operand);
-bool library_name(const char *operand); /* whether it could be such a name */
+bool library_name(const char *operand); /* true if the operand could be such a name */
 
-enum { MAX_DRAWN = 16 }; /* masks that draw at random */
+enum { MAX_DRAWN = 16 }; /* the maximum number of `random` masks */
 
 /* Reports a name that NAME.py cannot have. (python_name.c) */
 void python_check_name(const struct spec *spec, struct diagnostics *d);
-/* The text of a spec, from a file or of those that come with attnc; else a message. It ends with a 0 that is not
+/* Reads the text of a spec from a file or the library, or reports an error. The text ends with a 0 that is not
    counted. */
 enum status read_spec_file(const char *path, const struct options *o, struct text *out);
 
@@ -197,7 +206,7 @@ enum choice {
     CHOICES
 };
 
-/* Types of values. CHOICE stores an enum, SWITCH the same as a bool. */
+/* Types of values. CHOICE stores an enum, SWITCH a bool. */
 enum row_type {
     ROW_INTEGER,
     ROW_NUMBER,
@@ -260,7 +269,7 @@ extern const struct choice_row choice_rows[];
 extern const struct option_row option_rows[];
 extern const int option_row_count;
 
-/* What a row takes, as a phrase: "an even integer from 2 to 64". (rows.c) */
+/* Appends a phrase that says which values a row takes: "an even integer from 2 to 64". (rows.c) */
 void spec_row_domain(const struct key_row *row, struct text *out);
 const struct key_row *spec_find_key(enum group group, const char *key);
 

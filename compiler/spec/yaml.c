@@ -1,5 +1,5 @@
-/* YAML files as trees with positions: libyaml's events, the core scalars of YAML 1.2, and limits that no honest spec
-   meets. */
+/* YAML files as trees with positions: libyaml's events, the core scalars of YAML 1.2, and limits that no reasonable
+   spec exceeds. */
 #include "reader.h"
 #include "spec.h"
 #include "../support/support.h"
@@ -15,11 +15,11 @@ enum { MAX_DEPTH = 100, MAX_ANCHORS = 1000, MAX_ALIASED = 100000 };
 /* A collection that is being read. */
 struct frame {
     struct yaml *node;
-    struct yaml *key; /* MAP: waits for its value */
+    struct yaml *key; /* MAP: the key whose value comes next */
     int capacity;
-    int64_t size; /* nodes in it, aliases expanded */
-    int height;   /* levels below it */
-    bool dropped; /* collection used as a key, or under a key that was refused: read and forgotten */
+    int64_t size; /* the number of nodes in it, with aliases expanded */
+    int height;   /* the number of levels below it */
+    bool dropped; /* a collection used as a key, or under a refused key: it is read and discarded */
 };
 
 struct anchor {
@@ -27,7 +27,7 @@ struct anchor {
     struct yaml *node;
     int64_t size;
     int height;
-    bool open; /* its collection has not ended: an alias to it would contain itself */
+    bool open; /* its collection has not ended, so an alias to it would contain itself */
 };
 
 struct loader {
@@ -41,7 +41,7 @@ struct loader {
     int anchors;
     int64_t aliased;
     struct yaml *root;
-    bool stop; /* nothing after this can be trusted */
+    bool stop; /* the events after this cannot be used */
 };
 
 static void report(struct loader *r, struct position at, const char *format, ...) IR_PRINTF(3, 4);
@@ -63,7 +63,7 @@ static void remark(struct loader *r, struct position at, const char *message)
 
 /* ---- bytes ---- */
 
-/* The code point at s and its length; length 0 when the bytes are not UTF-8. */
+/* The code point at s and its length; the length is 0 if the bytes are not UTF-8. */
 static uint32_t code_point(const unsigned char *s, size_t left, int *length)
 {
     static const struct {
@@ -86,7 +86,7 @@ static uint32_t code_point(const unsigned char *s, size_t left, int *length)
     return 0;
 }
 
-/* libyaml would stop at these bytes too, but without saying where. */
+/* libyaml would reject these bytes, too, but without a position. */
 static bool check_bytes(struct loader *r, const char *text, size_t length)
 {
     struct position at = {1, 1};
@@ -164,7 +164,7 @@ static bool read_integer(struct yaml *node, const char *text, int base)
     return true;
 }
 
-/* Gives a plain scalar its kind and value. */
+/* Sets the kind and the value of a plain scalar. */
 static void resolve(struct yaml *node)
 {
     const char *t = node->text, *unsigned_part = t + (*t == '-' || *t == '+');
@@ -223,7 +223,7 @@ static struct yaml *node_new(struct loader *r, const yaml_event_t *event)
     return node;
 }
 
-/* The part of a tag of YAML's own after its prefix, "" for no tag, NULL after reporting any other. */
+/* The suffix of a core tag of YAML; "" if there is no tag; NULL after reporting any other tag. */
 static const char *core_tag(struct loader *r, const yaml_char_t *tag, struct position at)
 {
     static const char prefix[] = "tag:yaml.org,2002:";
@@ -278,19 +278,19 @@ static void read_scalar(struct loader *r, struct yaml *node, const yaml_event_t 
             [YAML_NULL] = "null", [YAML_BOOL] = "bool", [YAML_INT] = "int", [YAML_REAL] = "float",
             [YAML_WORD] = "str",  [YAML_LIST] = "seq",  [YAML_MAP] = "map"};
         if (strcmp(tag, names[node->kind]) != 0) {
-            report(r, node->at, "'%.60s' is not of the type that its tag says, %s", node->text, tag);
+            report(r, node->at, "'%.60s' does not have the type of its tag, %s", node->text, tag);
             node->wrong = true;
         }
         return;
     }
     if (node->kind == YAML_REAL && isnan(node->real)) {
-        report(r, node->at, "NaN is not a value");
+        report(r, node->at, "NaN is not allowed");
         node->wrong = true;
     }
     const char *first = node->text + (*node->text == '-' || *node->text == '+');
     if (node->kind == YAML_INT && first[0] == '0' && first[1] >= '0' && first[1] <= '9' &&
         strspn(first, "0") != strlen(first)) {
-        /* YAML 1.1 reads octal, YAML 1.2 decimal: whoever wrote it may mean either */
+        /* YAML 1.1 reads octal and YAML 1.2 decimal, so the writer may mean either */
         report(r, node->at, "a number with a leading zero is ambiguous");
         remark(r, node->at, "write it without the zero, or with 0o before it if it is octal");
         node->wrong = true;
@@ -314,7 +314,7 @@ static void grow(struct loader *r, struct frame *f)
     f->capacity = capacity;
 }
 
-/* Puts a finished node where it belongs. */
+/* Adds a finished node to its collection. */
 static void place(struct loader *r, struct yaml *node, int64_t size, int height)
 {
     if (r->depth == 0) {
@@ -361,7 +361,7 @@ static int compare_entries(const void *pa, const void *pb)
     return order ? order : a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Of equal keys the first stays: readers may rely on a key being there once. */
+/* Keeps the first of equal keys, because readers expect a key once. */
 static void refuse_duplicates(struct loader *r, struct yaml *map)
 {
     if (map->count < 2) return;
@@ -376,7 +376,7 @@ static void refuse_duplicates(struct loader *r, struct yaml *map)
             first = key;
             continue;
         }
-        report(r, key->at, "the key '%.60s' is there twice", key->text);
+        report(r, key->at, "the key '%.60s' is given twice", key->text);
         remark(r, first->at, "the first is here");
         twice[sorted[i].number] = true;
     }
@@ -452,7 +452,7 @@ static void open_collection(struct loader *r, const yaml_event_t *event, enum ya
     if (!name) {
         node->wrong = true;
     } else if (*name && strcmp(name, kind == YAML_LIST ? "seq" : "map") != 0) {
-        report(r, node->at, "a %s is not of the type that its tag says, %s", kind == YAML_LIST ? "list" : "map", name);
+        report(r, node->at, "a %s does not have the type of its tag, %s", kind == YAML_LIST ? "list" : "map", name);
         node->wrong = true;
     }
     set_anchor(r, anchor, node, true);
@@ -514,7 +514,7 @@ static void read_events(struct loader *r, yaml_parser_t *parser)
         case YAML_MAPPING_END_EVENT: close_collection(r); break;
         case YAML_DOCUMENT_START_EVENT:
             if (++documents == 2) {
-                report(r, position(event.start_mark), "a spec is one document, and here a second one begins");
+                report(r, position(event.start_mark), "a spec is one document, but a second one begins here");
                 r->stop = true;
             }
             break;

@@ -1,5 +1,5 @@
-/* Where a byte of a scalar's value stands in the file. The scalar is decoded again, each byte with its place, by the
-   rules of its style; unless that gives the value that libyaml gave, the place is that of the scalar's beginning. */
+/* Finds the position in the file of a byte of a scalar's value. The scalar is decoded again with the position of each
+   byte, according to its style. If the result differs from libyaml's value, the position is that of the scalar. */
 #include "reader.h"
 #include "spec.h"
 
@@ -9,12 +9,12 @@
 enum { MAX_DECODED = 1 << 16, MAX_INDENT = 64 };
 
 struct decoder {
-    const char *s, *end; /* what is left of the file */
-    struct position at;  /* of s */
-    const char *value;   /* what it has to come to */
-    size_t length, made; /* of the value; of that decoded */
+    const char *s, *end; /* the remaining text of the file */
+    struct position at;  /* the position of s */
+    const char *value;   /* the value that decoding should produce */
+    size_t length, made; /* of the value; of the decoded part */
     size_t wanted;
-    struct position found; /* where byte `wanted` stands, once it has been met */
+    struct position found; /* the position of byte `wanted`, once it is decoded */
     bool failed;
 };
 
@@ -33,7 +33,7 @@ static bool at_break(const struct decoder *x)
     return peek(x) == '\n' || peek(x) == '\r';
 }
 
-/* Over one character: columns count those and not bytes. */
+/* Skips one character; columns count characters, not bytes. */
 static void skip(struct decoder *x)
 {
     if (!more(x)) return;
@@ -53,7 +53,7 @@ static void skip_blanks(struct decoder *x)
     while (peek(x) == ' ' || peek(x) == '\t') skip(x);
 }
 
-/* The value goes on with this byte, which comes from `at`. */
+/* Appends a byte to the value, decoded from the position `at`. */
 static void put(struct decoder *x, char byte, struct position at)
 {
     if (x->made >= x->length || x->value[x->made] != byte) {
@@ -63,7 +63,7 @@ static void put(struct decoder *x, char byte, struct position at)
     if (x->made++ == x->wanted) x->found = at;
 }
 
-/* The character here goes into the value as it is. */
+/* Copies the current character into the value. */
 static void copy(struct decoder *x)
 {
     const char *from = x->s;
@@ -72,7 +72,8 @@ static void copy(struct decoder *x)
     for (; from < x->s; from++) put(x, *from, at);
 }
 
-/* Blanks and breaks between the words of a flow scalar: blanks stay, one break is a blank, each further one a break. */
+/* Folds blanks and line breaks between words of a flow scalar: blanks stay, one break becomes a blank, each further
+   break stays. */
 static void fold_space(struct decoder *x)
 {
     struct decoder start = *x;
@@ -143,7 +144,7 @@ static void decode_escape(struct decoder *x)
     static const char names[] = "abtnvfre \"/\\", values[] = "\a\b\t\n\v\f\r\033 \"/\\";
     struct position at = x->at;
     skip(x);
-    if (at_break(x)) { /* the line goes on */
+    if (at_break(x)) { /* the value continues on the next line */
         skip(x);
         skip_blanks(x);
         while (at_break(x)) {
@@ -183,12 +184,12 @@ static void decode_double(struct decoder *x)
     }
 }
 
-/* Lines of a block scalar, the first `indent` columns of which are not part of it. */
+/* Decodes lines of a block scalar. The first `indent` columns of a line do not belong to it. */
 static void decode_lines(struct decoder *x, int indent, bool folded, char chomping)
 {
-    struct position broken = x->at; /* where the last break stands */
-    bool pending = false,
-         blank_before = false; /* a break that is not in the value yet; the line before began with a blank */
+    struct position broken = x->at; /* the position of the last line break */
+    bool pending = false;           /* there is a break that is not in the value yet */
+    bool blank_before = false;      /* the line before started with a blank */
     while (more(x) && !x->failed) {
         int breaks = 0;
         struct decoder line;
@@ -234,8 +235,7 @@ static void decode_block(struct decoder *x, char style)
     }
     while (more(x) && !at_break(x)) skip(x);
     skip(x);
-    /* an indentation that is given counts from one that is not known here: the right one is that which gives the
-       value */
+    /* an explicit indentation is relative to the parent's, which is not known here; so every indentation is tried */
     struct decoder first = *x;
     int min = 1, max = MAX_INDENT;
     if (!given) {
@@ -250,7 +250,7 @@ static void decode_block(struct decoder *x, char style)
     x->failed = true;
 }
 
-/* Over a tag, an anchor and what separates them from the scalar. */
+/* Skips a tag, an anchor and the blanks before the scalar. */
 static void skip_properties(struct decoder *x)
 {
     for (;;) {

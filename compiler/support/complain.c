@@ -1,4 +1,4 @@
-/* What attnc says of its command line and of the machine; of specs diagnostics speak. */
+/* Messages about the command line and the machine. Messages about specs are diagnostics. */
 #include "support.h"
 
 void complain(const struct options *o, const char *format, ...)

@@ -1,5 +1,5 @@
-/* How messages reach a terminal: names of files, words of specs and what databases and other programs say may be in any
-   of them. */
+/* Messages to a terminal, made plain: any of them may contain names of files, words of specs, or text of databases
+   and other programs. */
 #include "support.h"
 
 #include <string.h>

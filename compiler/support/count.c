@@ -1,4 +1,4 @@
-/* Counts, lengths and seconds as options give them. */
+/* Parses counts, lengths and seconds in options. */
 #include "support.h"
 
 #include <errno.h>

@@ -19,7 +19,7 @@ static void embed(FILE *out, const char *path)
     int column = 0;
     for (int c; (c = getc(in)) != EOF;) {
         fprintf(out, c < 128 ? "%s%d," : "%s'\\%o',", column % 24 == 0 ? "\n    " : " ",
-                (unsigned)c); /* a char may have a sign or none */
+                (unsigned)c); /* char may be signed or unsigned */
         column++;
     }
     if (ferror(in)) fail(path);

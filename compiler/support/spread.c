@@ -1,4 +1,4 @@
-/* Repeats of a measurement: whether one number stands for them. */
+/* The spread of repeated measurements, which shows whether one number can represent them. */
 #include "support.h"
 
 #include <math.h>

@@ -1,11 +1,11 @@
-/* Figures as text: cells of a table on a screen, values separated by commas, standard output. */
+/* Numbers as text: cells of a table on a screen, comma-separated values, standard output. */
 #include "support.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
-/* Characters, and bytes that are none. */
+/* Counts characters, and bytes that are not part of any. */
 int table_width(const char *text)
 {
     int width = 0;
@@ -36,10 +36,29 @@ void table_csv(struct text *out, const char *word)
     text_free(&text);
 }
 
+static int refused; /* errno of the first write that failed; stdio does not keep it */
+
+static void note_failure(bool failed)
+{
+    if (failed && !refused) refused = errno;
+}
+
+void output_flush(void)
+{
+    note_failure(fflush(stdout) != 0);
+}
+
 enum status table_put(const struct options *o, const struct text *text)
 {
-    if (fwrite(text->data, 1, text->length, stdout) == text->length && fflush(stdout) == 0) return STATUS_DONE;
-    complain(o, "cannot write to standard output: %s", strerror(errno));
+    note_failure(text->length && fwrite(text->data, 1, text->length, stdout) < text->length);
+    return output_finish(o);
+}
+
+enum status output_finish(const struct options *o)
+{
+    output_flush();
+    if (!refused && !ferror(stdout)) return STATUS_DONE;
+    complain(o, "cannot write to standard output%s%s", refused ? ": " : "", refused ? strerror(refused) : "");
     return STATUS_MACHINE;
 }
 

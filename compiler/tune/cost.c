@@ -1,5 +1,5 @@
-/* What the cost model expects of a schedule: the work of its form, and what tiles add to it. It ranks candidates;
-   measurement decides. */
+/* The time that the cost model expects of a schedule: the work of its form, and the work that its tiles add. It only
+   ranks candidates; measurements decide. */
 #include "result.h"
 #include "space.h"
 #include "../cost/cost.h"
@@ -10,9 +10,10 @@
 
 #include <math.h>
 
-static const double MOVE = 3; /* FLOPs that a core could do while an element comes from the second-level cache */
-static const double BROADCAST = 0.15; /* of a multiply-add: what a load beside it costs */
-static const double OUTSIDE = 0.25;   /* more work for every time that the tiles exceed that cache */
+static const double MOVE = 3; /* FLOPs that a core could do while one element is loaded from the second-level cache */
+static const double BROADCAST = 0.15; /* the cost of a broadcast load, relative to a multiply-add */
+static const double OUTSIDE = 0.25;   /* additional work, relative to the total, per multiple by which the tiles
+                                         exceed that cache */
 
 double point_loads(const struct target *t, const struct tune_space *s, const struct tune_point *p)
 {
@@ -27,20 +28,20 @@ double schedule_cycles(const struct unit *p, const struct target *t, const struc
 {
     const struct compilation *forward = unit_choice(p, t, shape->length);
     if (!forward) return INFINITY;
-    const struct program program = shape->backward ? unit_gradients(p, t, shape->length, true)
-                                                   : (struct program){forward, &forward, 1};
-    if (!program.parts) return INFINITY;
+    const struct call_parts run = shape->backward ? unit_gradients(p, t, shape->length, true)
+                                                  : (struct call_parts){forward, &forward, 1};
+    if (!run.parts) return INFINITY;
     const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length,
                                       shape->length};
     struct counts counts;
     struct roofline roofline;
-    count_parts(&program, &size, document, shape->threads, machine_cache(), &counts, &roofline);
+    count_parts(&run, &size, document, shape->threads, machine_cache(), &counts, &roofline);
     double D = (double)p->spec->head_dim, E = (double)p->spec->value_dim, bytes = 0, q = INFINITY;
-    for (int k = 0; k < program.parts; k++) {
-        bytes = fmax(bytes, (double)loops_bytes(program.part[k]->loops));
-        q = fmin(q, (double)queries_together(program.part[k]));
+    for (int k = 0; k < run.parts; k++) {
+        bytes = fmax(bytes, (double)loops_bytes(run.part[k]->loops));
+        q = fmin(q, (double)queries_together(run.part[k]));
     }
-    /* sums come and go once for every tile of keys, keys once for every tile of queries */
+    /* sums are loaded and stored once per tile of keys, keys are loaded once per tile of queries */
     double moved = (counts.tiles * 2 * E + counts.visited * (D + E) / q) * MOVE;
     double over = bytes / (double)t->l2_bytes;
     roofline.work = (roofline.work + moved) * (1 + OUTSIDE * fmax(0, over - 1));

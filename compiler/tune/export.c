@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- comma-separated values: a line for each trial, a column for each knob that any run has ---- */
+/* ---- comma-separated values: one line per trial, one column per knob that any run has ---- */
 
 struct names {
     int count;
@@ -33,7 +33,7 @@ static const char csv_head
          "run_begun,trial,begun,status,why,"
          "samples,seconds,ratio,ratio_low,ratio_high,work_flops,peak_flops_s,bytes,bandwidth_bytes_s,same_as,backward";
 
-/* Nothing where it is not known. */
+/* An unknown value gives an empty cell. */
 static void csv_real(struct text *out, double value, bool known)
 {
     text_add(out, ",");
@@ -100,7 +100,8 @@ static bool print_csv(const struct tune_run *runs, int count, struct text *out)
 
 /* ---- JSON: everything ---- */
 
-/* Text of other programs, or cut short, need not be UTF-8. Control characters stay: put_json writes them as escapes. */
+/* Text of other programs, or truncated text, need not be UTF-8. Control characters are kept, because put_json writes
+   them as escapes. */
 static json_t *word(const char *text)
 {
     json_t *made = json_string(text);
@@ -112,8 +113,8 @@ static json_t *word(const char *text)
     return made;
 }
 
-/* JSON as Jansson writes it, which leaves the control characters from 7f on as they are: these are inside strings
-   alone, and there \u can be written. */
+/* Jansson leaves control characters from 7f on unescaped. They only occur inside strings, where \u escapes are
+   allowed. */
 static void put_json(const char *text, struct text *out)
 {
     for (size_t left = strlen(text), n; left; text += n, left -= n) {
@@ -186,7 +187,7 @@ static json_t *run_json(const struct tune_run *run)
                               "backward", s->backward);
     json_t *spec = json_pack("{s:o, s:o, s:o}", "name", word(e->spec_name), "hash", word(e->spec_hash), "text",
                              word(e->spec_text));
-    /* beyond what a JSON library holds as an integer: digits */
+    /* as digits if it is too large for an integer of a JSON library */
     json_t *seed = run->seed > INT64_MAX ? json_string(digits) : whole((int64_t)run->seed);
     return json_pack("{s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", whole(run->id), "begun",
                      run->begun, "strategy", word(run->strategy), "seed", seed, "spec", spec, "machine",

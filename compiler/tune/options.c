@@ -75,7 +75,7 @@ static bool read_shard(const struct options *o, struct tune_request *r)
     return false;
 }
 
-/* Where results go that have no --db; NULL after a message. */
+/* The database if --db is not given; NULL after a message. */
 static const char *default_database(const struct options *o, struct arena *arena)
 {
     const char *base = getenv("XDG_DATA_HOME"), *home = getenv("HOME"), *folder = NULL;
@@ -117,7 +117,7 @@ bool tune_request_read(const struct options *o, struct arena *arena, struct tune
     return r->database != NULL;
 }
 
-/* Whether the word names the knob; one of the gradients may go without "backward.". */
+/* Whether the word names the knob. The prefix "backward." may be omitted. */
 static bool is_knob(const char *name, const char *word, size_t length)
 {
     const char *const own = knob_of_backward(name);

@@ -8,16 +8,16 @@
 
 struct tune_request {
     int shapes;
-    struct tune_shape shape[MAX_SHAPES]; /* by length, ascending; threads 0: OpenMP's default */
+    struct tune_shape shape[MAX_SHAPES]; /* sorted by length; threads 0: OpenMP's default */
     const char *strategy, *database;
-    double time, limit; /* seconds: for everything; for one trial */
+    double time, limit; /* in seconds: for the whole search, and for one trial */
     int64_t trials, samples, document;
     uint64_t seed;
-    int64_t shard, shards; /* the part of the space that is searched here, from 1, of that many */
+    int64_t shard, shards; /* searches part `shard`, counted from 1, of `shards` parts of the space */
 };
-/* False after a message; *status. */
+/* Returns false after a message, with *status set. */
 bool tune_request_read(const struct options *o, struct arena *arena, struct tune_request *r, enum status *status);
-/* Takes the knobs out of the space that --knobs does not name; false after a message. */
+/* Removes from the space the knobs that --knobs does not name; returns false after a message. */
 bool tune_knobs(const struct options *o, struct tune_space *space);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a search says as it goes, and what it writes beside the spec. */
+/* Reports the progress of a search, and writes the schedules that it found to SPEC.tuned.yaml. */
 #include "trial.h"
 #include "tuning.h"
 #include "../../runtime/attnrt.h"
@@ -47,7 +47,7 @@ void tuning_progress(const struct tuning *t, bool better)
     text_free(&point);
 }
 
-/* ---- what was found ---- */
+/* ---- results ---- */
 
 static void describe(const struct tune_shape *shape, const struct tune_space *space, const struct tune_trial *best,
                      struct text *out)
@@ -55,7 +55,7 @@ static void describe(const struct tune_shape *shape, const struct tune_space *sp
     shape_text(shape, out);
     text_add(out, ": ");
     if (!best) {
-        text_add(out, "nothing is faster than the usual schedule, beyond noise");
+        text_add(out, "nothing is faster than the default schedule, beyond noise");
         return;
     }
     struct tune_gain gain = tune_gain(&best->result);
@@ -84,7 +84,7 @@ void tuning_tell(const struct tuning *t, const struct tune_run *run)
     text_free(&line);
 }
 
-/* Adds the lines about searches of forward where this one is of the gradients, and the other way round. */
+/* Keeps the comment lines about searches of forward if this search was of the gradients, and vice versa. */
 static void keep_comments(bool backward, const char *has, struct text *says)
 {
     for (const char *line = has; line && *line; line += strcspn(line, "\n"), line += *line == '\n') {
@@ -94,8 +94,8 @@ static void keep_comments(bool backward, const char *has, struct text *says)
     }
 }
 
-/* The entry for the outcomes at one length: the schedule of the shape with most work. False: the file is to keep what
-   it has. */
+/* The entry for the outcomes at one length: the schedule of the shape with the most work. Returns false if the entry
+   in the file should be kept. */
 static bool entry_of(const struct tuning *t, const struct outcome *outcome, int count, struct tuned_entry *entry)
 {
     const struct outcome *max = NULL;
@@ -113,7 +113,8 @@ static bool entry_of(const struct tuning *t, const struct outcome *outcome, int 
     const bool own = has && tuned_length(has) == max->run.experiment.shape.length,
                keep = max && !max->compared && (own || !best);
     if (keep && !trial_interrupted())
-        mention(t->o, "note", "%s keeps what it has for n=%lld, which could not be compared with what was found",
+        mention(t->o, "note",
+                "%s keeps its schedule for n=%lld, because that schedule could not be compared with the results",
                 t->file_has.path, (long long)max->run.experiment.shape.length);
     if (max && !keep) {
         const struct tune_space *space = &max->run.experiment.space;
@@ -142,7 +143,7 @@ enum status tuning_write(struct tuning *t, const struct outcome *outcome, int co
     }
     const char *path = t->file_has.path;
     if (!measured)
-        mention(t->o, "", "nothing was measured: %s %s", path, t->file_has.there ? "stays as it is" : "is not written");
+        mention(t->o, "", "nothing was measured: %s %s", path, t->file_has.there ? "is unchanged" : "is not written");
     if (entries == 0) return STATUS_DONE;
     entries = tuned_merge(&t->file_has, found, entries, all);
     const char *own = arena_printf(t->arena, "Searched by attnc %s on %s, %s.", ATTNC_VERSION, t->experiment.machine,
@@ -152,7 +153,7 @@ enum status tuning_write(struct tuning *t, const struct outcome *outcome, int co
     struct text out = {0};
     enum status status = STATUS_MACHINE;
     if (!tuned_text(base, strlen(base), says, all, entries, &out))
-        complain(t->o, "%s: there is no place for a schedule in it", t->file);
+        complain(t->o, "%s: a schedule cannot be inserted in it", t->file);
     else if (t->file_has.other_spec && rename(path, arena_printf(t->arena, "%s~", path)) != 0)
         complain(t->o, "cannot rename %s to %s~: %s", path, path, strerror(errno));
     else
@@ -162,9 +163,9 @@ enum status tuning_write(struct tuning *t, const struct outcome *outcome, int co
     return status;
 }
 
-/* ---- a machine that has other things to do ---- */
+/* ---- a machine that is not idle ---- */
 
-/* More than noise that a median takes care of: what was measured of the same thing then differs from time to time. */
+/* If times or peaks differ by more than this factor, the machine is not idle, and medians cannot correct that. */
 static const double UNSTEADY = 1.1;
 
 void tuning_say_unsteady(const struct tuning *t, const struct tune_run *run)
@@ -174,8 +175,8 @@ void tuning_say_unsteady(const struct tuning *t, const struct tune_run *run)
     if (!(spread.high > UNSTEADY * spread.low)) return;
     shape_text(&run->experiment.shape, &shape);
     mention(t->o, "warning",
-            "%s: a call with the usual schedule took %.3g to %.3g ms, which is the middle half of %d; other programs "
-            "may be at work",
+            "%s: a call with the default schedule took %.3g to %.3g ms (the middle half of %d samples); other programs "
+            "may be running",
             shape.data, 1e3 * spread.low, 1e3 * spread.high, spread.samples);
     text_free(&shape);
 }
@@ -189,6 +190,6 @@ void tuning_say_peak_moved(struct tuning *t)
     if (fmax(now.peak, t->speed.peak) > UNSTEADY * fmin(now.peak, t->speed.peak))
         mention(t->o, "warning",
                 "the peak of this machine was %.1f GFLOP/s before the search and is %.1f now: its clock changes, or "
-                "other programs are at work",
+                "other programs are running",
                 t->speed.peak / 1e9, now.peak / 1e9);
 }

@@ -1,4 +1,4 @@
-/* attnc tune --query: what is stored, a line for each run. */
+/* attnc tune --query: the stored runs, one line per run. */
 #include "report.h"
 #include "result.h"
 #include "space.h"
@@ -12,13 +12,13 @@
 
 enum { COLUMNS = 12 };
 enum column { RUN, BEGUN, SPEC, SHAPE, THREADS, STRATEGY, SEED, TRIALS, DEFAULT, BEST, RATIO, SCHEDULE };
-static const char *const title[COLUMNS] = {"run",  "begun",  "spec",     "shape", "threads",  "strategy",
-                                           "seed", "trials", "at usual", "best",  "of usual", "best schedule"};
+static const char *const title[COLUMNS] = {"run",  "begun",  "spec",       "shape", "threads",    "strategy",
+                                           "seed", "trials", "at default", "best",  "of default", "best schedule"};
 struct line {
     struct text cell[COLUMNS];
 };
 
-/* As --shape has it. */
+/* The shape in the form of --shape. */
 static void shape_cell(const struct tune_shape *s, struct text *out)
 {
     text_add(out, "n=%lld,heads=%lld", (long long)s->length, (long long)s->heads);
@@ -68,7 +68,7 @@ static void fill(const struct tune_run *run, struct line *l)
     seconds_cell(best ? tune_seconds(&best->result) : INFINITY, &l->cell[BEST]);
     if (!best) {
         text_add(&l->cell[RATIO], "-");
-        text_add(&l->cell[SCHEDULE], isfinite(by_default) ? "the usual one" : "-");
+        text_add(&l->cell[SCHEDULE], isfinite(by_default) ? "the default one" : "-");
         return;
     }
     const struct tune_gain gain = tune_gain(&best->result);
@@ -82,7 +82,7 @@ static bool same_place(const struct tune_experiment *a, const struct tune_experi
            strcmp(a->attnc, b->attnc) == 0 && strcmp(a->target, b->target) == 0;
 }
 
-/* Runs that were made in the same place, under a line that says which. */
+/* Runs made on the same machine with the same target and compiler, below a line that names these. */
 static void print_place(const struct tune_run *runs, int count, int first, const struct line *line, const int *width,
                         struct text *out)
 {
@@ -123,7 +123,7 @@ enum status tune_query(const struct options *o, const struct tune_run *runs, int
         for (int j = 0; j < k; j++) before |= same_place(&runs[j].experiment, &runs[k].experiment);
         if (!before) print_place(runs, count, k, line, width, &out);
     }
-    text_add(&out, count ? "\nTimes are medians; `of usual` is the median of quotients, with its 95%% interval.\n"
+    text_add(&out, count ? "\nTimes are medians; `of default` is the median of quotients, with its 95%% interval.\n"
                          : "no runs\n");
     const enum status status = table_put(o, &out);
     text_free(&out);

@@ -1,6 +1,6 @@
-/* The page about searches (attnc tune --report): the headline and the trials of each run as HTML, which a reader
-   without scripts has all of; the same as JSON, of which report.js draws the charts. Nothing in it comes from
-   elsewhere, and the same runs give the same bytes. */
+/* The page about searches (attnc tune --report). HTML shows the headline and all trials of each run, also without
+   scripts. The same data as JSON is used by report.js to draw charts. The page loads nothing from elsewhere, and the
+   same runs give the same bytes. */
 #include "report.h"
 #include "result.h"
 #include "space.h"
@@ -15,7 +15,7 @@
 /* report.css, report.js */
 extern const char tune_report_style[], tune_report_script[];
 
-/* ---- text from outside ---- */
+/* ---- text from other programs ---- */
 
 static const char *clean(struct arena *arena, const char *text)
 {
@@ -39,22 +39,21 @@ static void add_escaped(struct text *out, const char *text)
         }
 }
 
-/* ---- what a run and a trial say ---- */
+/* ---- facts about a run and its trials ---- */
 
-/* The quotient of times upside down: how many times as fast as the default schedule. Without a sample it is not
-   known. */
+/* The inverse ratio of times: how many times as fast as the default schedule. Unknown without a sample. */
 struct speed {
     bool known;
     double times, low, high, seconds;
 };
-/* A run, and what follows from it. */
+/* A run, and values derived from it. */
 struct view {
     const struct tune_run *run;
     int number;          /* from 1 */
     struct speed *speed; /* of each trial */
-    int measured;        /* that have a speed */
+    int measured;        /* the number of trials that have a speed */
     int by_default;      /* the trial of the default schedule, or -1 */
-    /* that is faster than the default schedule; NULL: there is none, or it is the default schedule itself */
+    /* the best trial that is faster than the default schedule; NULL: none is, or it is the default schedule itself */
     const struct tune_trial *best;
 };
 struct page {
@@ -145,7 +144,7 @@ static const struct speed *best_speed(const struct view *v)
     return v->best ? &v->speed[v->best - v->run->trial] : NULL;
 }
 
-/* The gain in one phrase, the interval apart from it; *interval is "" where there is none. */
+/* The gain in one phrase. *interval is its interval, or "" if there is none. */
 static const char *gain_text(const struct page *p, const struct view *v, const char **interval)
 {
     *interval = "";
@@ -164,7 +163,7 @@ static const char *trials_text(const struct page *p, const struct tune_run *run)
     text_add(&text, "%d", run->trials);
     static const int statuses = TUNE_REFUSED + 1;
     for (int s = 0; s < statuses; s++) {
-        const int which = (s + TUNE_MEASURED) % statuses; /* those that never ended come last */
+        const int which = (s + TUNE_MEASURED) % statuses; /* statuses of trials that did not end come last */
         int n = 0;
         for (int k = 0; k < run->trials; k++) n += run->trial[k].result.status == (enum tune_status)which;
         if (n == 0) continue;
@@ -308,7 +307,7 @@ static void put_run(const struct page *p, const struct view *v)
     text_add(p->out, "</section>\n");
 }
 
-/* All runs with their gains; each leads to its own part. */
+/* A table of all runs with their gains; each row links to the section of its run. */
 static void put_overview(const struct page *p)
 {
     text_add(p->out, "<nav class=\"scroll\" aria-label=\"Runs\">\n<table class=\"overview\">\n<thead><tr><th "
@@ -379,7 +378,7 @@ static json_t *run_data(const struct page *p, const struct view *v)
                      knobs, "trials", trials);
 }
 
-/* In a script element: there `<` is only written as an escape, so that no name ends the element or begins a comment. */
+/* In a script element `<` is written as an escape, so that no name can end the element or begin a comment. */
 static bool put_data(const struct page *p)
 {
     json_t *list = json_array();
@@ -421,5 +420,5 @@ void tune_report(const struct tune_run *runs, int count, struct text *out)
     const bool whole = put_data(&p);
     text_add(out, "<script>\n%s</script>\n</body>\n</html>\n", tune_report_script);
     arena_free(p.arena);
-    if (!whole) text_free(out); /* no memory: an empty text says so, as of emit_json */
+    if (!whole) text_free(out); /* out of memory: the caller treats an empty text as an error, as for emit_json */
 }

@@ -17,7 +17,7 @@ const label = (x, y, text, attributes) => draw('text', {x: x.toFixed(1), y: y.to
 const line = (x1, y1, x2, y2, name) => draw('path', {d: `M${x1.toFixed(1)} ${y1.toFixed(1)}L${x2.toFixed(1)} ${y2.toFixed(1)}`, class: name});
 const path = (points, name) => draw('path', {d: points.map(([x, y], k) => `${k ? 'L' : 'M'}${x.toFixed(1)} ${y.toFixed(1)}`).join(''), class: name});
 
-/* A mark for each status: shapes, so that colour is not needed. */
+/* The marks of statuses differ in shape, so that colour is not needed. */
 const shapes = {
   measured: ['M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z', ''],
   wrong: ['M-4 -4L4 4M4 -4L-4 4', ' bad'],
@@ -28,7 +28,7 @@ const shapes = {
   running: ['M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0Z', ' bad'],
   low: ['M0 4.5L4.4 -3.5H-4.4Z', ' low'],
 };
-/* The more trials there are, the smaller. */
+/* Marks are smaller if there are more trials. */
 function mark(x, y, shape, trial, trials) {
   const [d, more] = shapes[shape], scale = trials > 600 ? 0.5 : trials > 150 ? 0.75 : 1;
   return draw('path', {d, class: 'mark' + more, transform: `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${scale})`, 'data-trial': trial});
@@ -61,7 +61,7 @@ function steps(low, high, count) {
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k++) made.push(k * step);
   return {values: made, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9))};
 }
-/* 1, 2, 5 in every decade; only the decades where that is too many. */
+/* 1, 2 and 5 in every decade, or only the decades if there are too many steps. */
 function logSteps(low, high, most) {
   for (const factors of [[1, 2, 5], [1, 3], [1]]) {
     const made = [];
@@ -72,9 +72,9 @@ function logSteps(low, high, most) {
 }
 const scheduleOf = (run, t) => run.knobs.map((k, j) => `${k.name}=${k.values[t.at[j]]}`).join(' ');
 
-/* ---- what all charts of a run share ---- */
+/* ---- shared by all charts of a run ---- */
 
-/* The axis of speeds. A trial that is very slow would leave no room for the others: it is drawn at the lower end, as another mark. */
+/* The axis of speeds. A very slow trial would leave no room for the others, so it is drawn at the lower end with a different mark. */
 function speedAxis(run) {
   const known = run.trials.filter(t => t.times !== null).map(t => t.times);
   let high = Math.max(1, ...known), low = Math.min(1, ...known);
@@ -86,7 +86,7 @@ function speedTicks(axis, left, right, y) {
   const {values, digits} = steps(axis.low, axis.high, 5);
   return values.flatMap(v => [line(left, y(v), right, y(v), 'grid'), label(left - 6, y(v) + 4, v.toFixed(digits), {'text-anchor': 'end'})]);
 }
-/* The mark of a measured trial, among the nodes, and its place, among the points that the pointer and the keys find. */
+/* Adds the mark of a measured trial to the nodes, and its position to the points that the pointer and the arrow keys select. */
 function placeTrial(points, nodes, run, index, x, y, axis) {
   const t = run.trials[index], low = t.times < axis.cut, at = y(low ? axis.cut : t.times);
   nodes.push(mark(x, at, low ? 'low' : 'measured', index, run.trials.length));
@@ -248,7 +248,7 @@ function goToRow(view, trial) {
   row.focus({preventScroll: true});
 }
 
-/* A chart that is drawn anew for each width. */
+/* A chart, which is redrawn when the width changes. */
 function chart(view, title, make) {
   const svg = draw('svg', {role: 'img', tabindex: 0}), keys = el('ul', {class: 'keys'}), said = el('figcaption', {}, ...title);
   const figure = el('figure', {}, said, svg, keys);
@@ -314,7 +314,7 @@ function sortable(table) {
       const order = was === first ? other : first, sign = order === 'ascending' ? 1 : -1;
       for (const h of heads) h.removeAttribute('aria-sort');
       head.setAttribute('aria-sort', order);
-      /* what is not known comes last either way, equal ones in the order of the trials */
+      /* unknown values come last in both directions; equal values are in the order of the trials */
       const rows = [...body.rows].map(row => [valueOf(row, column), Number(row.dataset.trial), row]).sort((a, b) => {
         const [p, q] = [a[0], b[0]], none = [p, q].map(v => v === null || v === '');
         if (none[0] !== none[1]) return none[0] ? 1 : -1;

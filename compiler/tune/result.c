@@ -1,4 +1,4 @@
-/* What samples say: medians, and an interval that holds without knowing how noise is distributed. */
+/* Statistics of samples: medians, and a confidence interval that does not assume a distribution of the noise. */
 #include "report.h"
 #include "result.h"
 #include "space.h"
@@ -26,9 +26,9 @@ static double *numbers(struct arena *arena, size_t count)
     return arena_alloc(arena, count * sizeof(double));
 }
 
-/* The largest k for which the median lies between the k-th smallest and the k-th largest of n with 95% certainty: how
-   many of n lie below the median is binomial, whatever their distribution. 0: even the least and the largest are not
-   that far apart. */
+/* The largest k such that the median is between the k-th smallest and the k-th largest of n samples with 95%
+   certainty. The number of samples below the median is binomial, whatever the distribution. 0: even the interval
+   from the minimum to the maximum is less certain. */
 static int order_of_bounds(int n)
 {
     double below = 0;
@@ -78,7 +78,8 @@ static bool repeated(const struct tune_run *run, int trial)
     return false;
 }
 
-/* Seconds of the default schedule in all samples of the run, ascending; those that trials share are there once. */
+/* Seconds of the default schedule in all samples of the run, in ascending order. Samples shared by several trials
+   are counted once. */
 static double *all_default_seconds(const struct tune_run *run, struct arena *arena, int *n)
 {
     int count = 0;
@@ -128,7 +129,7 @@ static bool by_default(const struct tune_space *s, const struct tune_point *p)
     return true;
 }
 
-/* A trial that was repeated has said what the later one corrects: the luck of a few samples would win otherwise. */
+/* A later trial of the same point replaces an earlier one; otherwise a few lucky samples would win. */
 static bool corrected(const struct tune_run *run, int trial)
 {
     for (int t = trial + 1; t < run->trials; t++)

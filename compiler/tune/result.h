@@ -1,4 +1,4 @@
-/* What is known of a point of the space of schedules. */
+/* Results of measuring a point of the space of schedules. */
 #ifndef ATTNC_TUNE_RESULT_H
 #define ATTNC_TUNE_RESULT_H
 
@@ -6,53 +6,52 @@
 
 enum { MAX_SHAPES = 64 };
 
-/* ---- what is known of a point ---- */
-
 struct tune_shape {
-    int64_t batch, heads, kv_heads, length; /* as many queries as keys */
+    int64_t batch, heads, kv_heads, length; /* length: the number of queries and of keys */
     int threads;
-    bool backward; /* what is measured: the gradients, from what forward saved; else forward */
+    bool backward; /* measures the gradients, from the values that forward saved; otherwise forward */
 };
 enum tune_status {
-    TUNE_RUNNING,     /* by a process that lives, as far as is known */
-    TUNE_INTERRUPTED, /* that process ended before it had a result */
+    TUNE_RUNNING,     /* a process is measuring it, as far as is known */
+    TUNE_INTERRUPTED, /* the process ended before it had a result */
     TUNE_MEASURED,
-    TUNE_WRONG,   /* what it computed is off by more than rounding */
-    TUNE_CRASHED, /* a signal */
-    TUNE_LATE,    /* beyond its time limit */
-    TUNE_REFUSED  /* the compiler or the C compiler would not have it, or there was no memory */
+    TUNE_WRONG,   /* the result differs by more than rounding */
+    TUNE_CRASHED, /* ended by a signal */
+    TUNE_LATE,    /* exceeded the time limit */
+    TUNE_REFUSED  /* attnc or the C compiler rejected it, or memory ran out */
 };
 extern const char
     *const tune_status_name[]; /* "running", "interrupted", "measured", "wrong", "crashed", "late", "refused" */
 
-/* Calls of the candidate and of the default schedule in turn: sample k has the seconds of both. */
+/* The candidate and the default schedule are called alternately: sample k has the seconds of both. */
 struct tune_sample {
     double seconds, default_seconds;
 };
 struct tune_result {
     enum tune_status status;
-    char why[200];     /* where it is not MEASURED: for people */
-    double work, peak; /* useful FLOPs of a call; FLOPs a second that the machine reached at best; 0: not known */
-    double bytes;      /* moved by a call, by the roofline; 0: not known */
-    double bandwidth;  /* bytes a second that the machine reached at best; 0: not known */
-    char code[65];     /* a hash of the C that was measured; "": not known */
+    char why[200];     /* a message for people, if the status is not MEASURED */
+    double work, peak; /* work: useful FLOPs of a call. peak: FLOPs per second, the maximum that the machine reached.
+                          0: unknown */
+    double bytes;      /* bytes moved by a call according to the roofline; 0: unknown */
+    double bandwidth;  /* bytes per second, the maximum that the machine reached; 0: unknown */
+    char code[65];     /* a hash of the C code that was measured; "": unknown */
     int samples;
-    struct tune_sample *sample; /* malloc'd, or in an arena */
+    struct tune_sample *sample; /* allocated with malloc or in an arena */
 };
-/* Whether it says something of the schedule. */
+/* Whether the result says something about the schedule. */
 static inline bool tune_ended(const struct tune_result *r)
 {
     return r->status > TUNE_INTERRUPTED;
 }
 
-/* The candidate's time over the default schedule's: the median of the samples' quotients and its 95% confidence
-   interval (of order statistics: no distribution assumed; from the least to the largest below 6 samples); infinity
-   where there is no sample. */
+/* The time of the candidate divided by the time of the default schedule: the median of the quotients of the samples,
+   and its 95% confidence interval. The interval uses order statistics and assumes no distribution; with fewer than 6
+   samples it is from the minimum to the maximum. Infinity without samples. */
 struct tune_gain {
     double ratio, low, high;
 };
 struct tune_gain tune_gain(const struct tune_result *r);
-/* Median seconds of the candidate; infinity without a sample. */
+/* The median time of the candidate in seconds; infinity without samples. */
 double tune_seconds(const struct tune_result *r);
 
 #endif

@@ -1,4 +1,4 @@
-/* The space of schedules of one spec, its points, and what the cost model expects of them. */
+/* The space of schedules of one spec, its points, and the times that the cost model expects. */
 #ifndef ATTNC_TUNE_SPACE_H
 #define ATTNC_TUNE_SPACE_H
 
@@ -12,15 +12,16 @@ struct tune_space {
     struct tune_knob knob[MAX_KNOBS];
 };
 
-/* A schedule: for every knob of the space, which of its values. */
+/* A schedule: for every knob of the space, the index of its value. */
 struct tune_point {
     int at[MAX_KNOBS];
 };
-/* The space of a unit, of forward or of its gradients, for the target that this machine would choose (or, where it runs
-   none of them, the first), around the defaults for `keys` keys: of a crossover the values are then 1 and never.
-   Whatever the unit's own schedule says, the default values are those without one. (driver/knobs.c) */
+/* The space of a unit, for forward or for its gradients, around the defaults for `keys` keys. The target is the one
+   that this machine would choose, or the first if it runs none. A crossover has the values 1 and never. The default
+   values are those without the unit's own schedule. (driver/knobs.c) */
 void knob_space(const struct unit *p, bool backward, int64_t keys, struct tune_space *space);
-/* Points of the space; saturates at INT64_MAX. The number of a point, from 0, and back. */
+/* space_points: the number of points, at most INT64_MAX. point_number and point_of convert between a point and its
+   number, from 0. */
 int64_t space_points(const struct tune_space *s);
 int64_t point_number(const struct tune_space *s, const struct tune_point *p);
 struct tune_point point_of(const struct tune_space *s, int64_t number);
@@ -30,10 +31,10 @@ void point_text(const struct tune_space *s, const struct tune_point *p, struct t
 
 /* ---- the cost model (cost.c) ---- */
 
-/* Cycles that a call of the unit should take on one core of the target as its table has it: only to rank schedules by,
-   and not measured, so that every search has the same order. */
+/* The expected cycles of a call of the unit on one core of the target in the table. It only ranks schedules; it is
+   not measured, so that every search has the same order. */
 double schedule_cycles(const struct unit *p, const struct target *t, const struct tune_shape *shape, int64_t document);
-/* How much longer products take for the loads that the point's register block needs on the target; 1: none. */
+/* The factor by which loads slow down the products, given the register block of the point; 1: they do not. */
 double point_loads(const struct target *t, const struct tune_space *s, const struct tune_point *p);
 
 #endif

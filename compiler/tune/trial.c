@@ -1,5 +1,6 @@
-/* A trial: a child process compiles a candidate, checks it against the default schedule and times both in turn; its
-   parent watches the clock. What is OpenMP's runs in children alone: a process that has threads cannot fork. */
+/* A trial: a child process compiles a candidate, checks it against the default schedule and times both alternately;
+   the parent enforces the time limit. OpenMP is only used in children, because a process with threads cannot fork
+   safely. */
 #include "result.h"
 #include "space.h"
 #include "trial.h"
@@ -20,12 +21,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const double SAMPLE = 0.004; /* seconds of a sample at least: as many calls as that takes */
-static const double HOPELESS = 1.5; /* a candidate that is slower by this gets FEWEST samples */
-static const double GRACE = 1.0;    /* seconds between the request to end and the end */
+static const double SAMPLE = 0.004; /* the minimum duration of a sample in seconds; a sample makes enough calls to
+                                       reach it */
+static const double HOPELESS = 1.5; /* a candidate that is slower by this factor gets only FEWEST samples */
+static const double GRACE = 1.0;    /* seconds between the request to end and killing the child */
 enum { FEWEST = 3, SHORT_LENGTH = 333, MAX_WRITTEN = 64 };
 
-/* What a child tells its parent, in pieces that a pipe takes whole. */
+/* A message from a child to its parent, small enough that a pipe transfers it as a whole. */
 struct message {
     enum { SAID_CODE, SAID_SAMPLE, SAID_RESULT, SAID_MACHINE } what;
     char code[65];
@@ -34,7 +36,7 @@ struct message {
     char why[200];
     struct machine_speed speed;
 };
-_Static_assert(sizeof(struct message) <= 512, "a pipe takes it whole");
+_Static_assert(sizeof(struct message) <= 512, "a pipe transfers it as a whole");
 
 /* ---- signals ---- */
 
@@ -60,10 +62,10 @@ int trial_interrupted(void)
     return (int)interrupted;
 }
 
-/* ---- what OpenMP leaves behind ---- */
+/* ---- files left by OpenMP ---- */
 
-/* LLVM's OpenMP notes each process that uses it in a file, which it removes when the program exits: a child that is
-   killed, or ends by _exit, never does. */
+/* LLVM's OpenMP registers each process that uses it in a file, and removes the file when the program exits. It does
+   not do so if a child is killed or ends with _exit. */
 enum { REGISTERED = 64 };
 static const char *const registered_in[] = {"/dev/shm", "/tmp"};
 enum { REGISTERED_IN = sizeof registered_in / sizeof *registered_in };
@@ -82,7 +84,8 @@ static void forget_openmp(pid_t process)
     for (int k = 0; k < REGISTERED_IN; k++) unlink(path[k]);
 }
 
-/* For a child whose parent may have died and cannot do it. */
+/* The paths of the files with which OpenMP registers this child. Its signal handler removes them, because the parent
+   may be dead. */
 static char own_registration[REGISTERED_IN][REGISTERED];
 
 static void end_child(int number)
@@ -99,7 +102,7 @@ static void tell(int pipe, const struct message *m)
     ssize_t wrote;
     do wrote = write(pipe, m, sizeof *m);
     while (wrote < 0 && errno == EINTR);
-    if (wrote != (ssize_t)sizeof *m) _exit(STATUS_MACHINE); /* nobody listens any more */
+    if (wrote != (ssize_t)sizeof *m) _exit(STATUS_MACHINE); /* the parent has ended */
 }
 
 static void conclude(int pipe, enum tune_status status, const char *format, ...) IR_PRINTF(3, 4);
@@ -117,8 +120,8 @@ static void conclude(int pipe, enum tune_status status, const char *format, ...)
 struct options point_options(struct arena *arena, const struct options *o, const struct tune_space *space,
                              const struct tune_point *point, bool backward, const struct tuned_entry *base)
 {
-    struct tuned_entry e = tuned_entry(
-        space, point, 1, NULL); /* what will be written: values that are left out depend on those that are not */
+    struct tuned_entry e = tuned_entry(space, point, 1, NULL); /* the form that will be written, because defaults of
+                                                                  omitted values depend on the other values */
     struct schedule *of[2] = {arena_alloc(arena, sizeof **of), arena_alloc(arena, sizeof **of)};
     tuned_join(&e, backward, base);
     for (int k = 0; k < 2; k++) of[k]->knob = arena_alloc(arena, MAX_KNOBS * sizeof *of[k]->knob);
@@ -133,7 +136,7 @@ struct options point_options(struct arena *arena, const struct options *o, const
     return made;
 }
 
-/* A kernel on its way to be called. */
+/* A kernel while it is compiled and loaded. */
 struct side {
     struct options o;
     struct unit *unit;
@@ -149,7 +152,7 @@ static bool make_source(struct side *s, struct arena *arena, const struct trial_
     s->o = point_options(arena, r->o, r->space, point, r->shape->backward, r->base);
     s->o.console.quiet = true;
     s->o.console.color = false;
-    s->o.emit = 0; /* not with the command that names the schedule */
+    s->o.emit = 0; /* without the command comment, which contains the schedule */
     s->unit = unit_make(r->file, &s->o, &status);
     if (!s->unit) return false;
     unit_emit_here(s->unit, &s->o, "attnc tune", &s->source, &s->header);
@@ -174,8 +177,8 @@ static double element(const char *data, enum attn_dtype dtype, int64_t k)
     return NAN;
 }
 
-/* By how much rows of `n` elements of the two differ at most, as a part of the row's length (its Euclidean norm), or of
-   `length` where that is not 0; infinity where only one of them is finite. */
+/* The maximum difference between rows of `n` elements of a and b, relative to the row's Euclidean norm, or to
+   `length` if that is not 0. Infinity if only one of the two is finite. */
 static double furthest_row(const char *a, const char *b, enum attn_dtype dtype, int64_t rows, int64_t n, double length)
 {
     double furthest = 0;
@@ -194,7 +197,7 @@ static double furthest_row(const char *a, const char *b, enum attn_dtype dtype, 
     return furthest;
 }
 
-/* The length of the longest row. */
+/* The largest norm of a row. */
 static double longest_row(const char *a, enum attn_dtype dtype, int64_t rows, int64_t n)
 {
     double longest = 0;
@@ -209,14 +212,15 @@ static double longest_row(const char *a, enum attn_dtype dtype, int64_t rows, in
     return longest;
 }
 
-/* How far apart two orders of the same sums may be. */
+/* The tolerance for two orders of the same sums. */
 static double rounding(enum attn_dtype dtype)
 {
     return dtype == ATTN_F64 ? 1e-9 : dtype == ATTN_F32 ? 1e-3 : 3e-2;
 }
 
-/* What calls write, one array after the other: those that they share, then gradients by learned parameters. A row of
-   gradients may be the difference of terms that cancel: it is measured by the longest one. */
+/* One array that calls write. Arrays are numbered: first those that all kernels have, then gradients with respect to
+   learned parameters. A row of a gradient may be a difference of terms that cancel, so its error is compared with the
+   row of the largest norm. */
 struct written {
     char *data;
     size_t bytes;
@@ -254,7 +258,7 @@ static bool written(const struct call *c, int number, struct written *w)
     return false;
 }
 
-/* Both on the same arrays: false after the verdict was told. */
+/* Compares the results of both on the same arrays. Returns false after sending the verdict. */
 static bool agree(int pipe, struct call *by_default, struct call *candidate)
 {
     struct written w;
@@ -265,9 +269,9 @@ static bool agree(int pipe, struct call *by_default, struct call *candidate)
         if (!expected[count]) error = ATTN_EMEMORY;
         if (error) break;
         memcpy(expected[count], w.data, w.bytes);
-        memset(w.data, 0xff, w.bytes); /* NaN, so that what is left out shows */
+        memset(w.data, 0xff, w.bytes); /* NaN, so that unwritten elements are found */
     }
-    if (error) conclude(pipe, TUNE_REFUSED, "the usual schedule: %s", attn_strerror(error));
+    if (error) conclude(pipe, TUNE_REFUSED, "the default schedule: %s", attn_strerror(error));
     const bool refused = error != 0;
     if (!refused) error = call_run(candidate);
     double off = 0;
@@ -296,14 +300,15 @@ static double seconds_of(const struct call *c, int calls)
     return (attn_seconds() - start) / calls;
 }
 
-/* How many calls make a sample; each kernel has its own number, for one may take thousands of times as long. */
+/* The number of calls per sample. Each kernel has a separate number, because one may take thousands of times as long
+   as the other. */
 static int calls_of(const struct call *c)
 {
     const double once = seconds_of(c, 1);
     return once < SAMPLE ? (int)ceil(SAMPLE / fmax(once, 1e-6)) : 1;
 }
 
-/* Which goes first changes from sample to sample: so neither always follows the other. */
+/* The order alternates from sample to sample, so that neither always follows the other. */
 static void sample(int pipe, const struct call *by_default, const struct call *candidate, bool same, int samples)
 {
     struct tune_sample first[FEWEST];
@@ -321,7 +326,8 @@ static void sample(int pipe, const struct call *by_default, const struct call *c
     }
 }
 
-/* Prepares both kernels for `length` positions; the arrays are made for the first call, at the largest length. */
+/* Prepares both kernels for `length` positions. The arrays are made for the first call, which has the largest
+   length. */
 static int prepare(const struct trial_request *r, struct call *by_default, struct call *candidate, int64_t length)
 {
     struct call *const both[] = {by_default, candidate};
@@ -396,10 +402,10 @@ static void probe(int pipe, const void *user)
 
 /* ---- in the parent ---- */
 
-/* A process that does `work` and what it said, until it ends. */
+/* A process that does `work`, and its messages until it ends. */
 struct child {
     pid_t pid;
-    int pipe, errors; /* its messages; a file with what it wrote to standard error, or -1 */
+    int pipe, errors; /* pipe: the messages of the child. errors: a file with its standard error, or -1 */
 };
 
 static bool start(struct child *c, void (*work)(int pipe, const void *user), const void *user, bool speaks)
@@ -426,7 +432,7 @@ static bool start(struct child *c, void (*work)(int pipe, const void *user), con
         setpgid(c->pid, c->pid);
         return true;
     }
-    /* a terminal's Ctrl-C is for the parent, whose end is the child's */
+    /* a terminal's Ctrl-C goes to the parent, and the child ends with the parent */
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     registered_at(getpid(), own_registration);
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) signal(numbers[k], end_child);
@@ -440,7 +446,7 @@ static bool start(struct child *c, void (*work)(int pipe, const void *user), con
     _exit(STATUS_DONE);
 }
 
-/* The next message: 1; 0 when the child has no more to say; -1 when the time is over, or a signal came. */
+/* The next message: returns 1; 0 if the child has no more messages; -1 if the time is over, or a signal came. */
 static int hear(const struct child *c, double until, struct message *m)
 {
     for (;;) {
@@ -455,7 +461,7 @@ static int hear(const struct child *c, double until, struct message *m)
     }
 }
 
-/* Waits for the child's end, helping it along where it would not end by itself. Its wait status. */
+/* Waits for the end of the child, and ends it if it does not end by itself. Returns its wait status. */
 static int finish(struct child *c, bool at_once)
 {
     int status = 0;
@@ -474,7 +480,7 @@ static int finish(struct child *c, bool at_once)
     return status;
 }
 
-/* The first line that says something, of what the child wrote to standard error. */
+/* The first line with text that the child wrote to standard error. */
 static void read_errors(struct child *c, char *why, size_t size)
 {
     if (c->errors < 0) return;
@@ -494,7 +500,7 @@ enum trial_end trial_run(const struct trial_request *request, struct tune_result
     int heard, capacity = 0;
     bool concluded = false, known = false;
     if (!start(&child, trial, request, false)) {
-        snprintf(result->why, sizeof result->why, "no process for it: %s", strerror(errno));
+        snprintf(result->why, sizeof result->why, "cannot start a process for it: %s", strerror(errno));
         return TRIAL_DONE;
     }
     double until = attn_seconds() + request->limit;
@@ -527,7 +533,7 @@ enum trial_end trial_run(const struct trial_request *request, struct tune_result
     read_errors(&child, said, sizeof said);
     if (!concluded && heard < 0) {
         result->status = TUNE_LATE;
-        snprintf(result->why, sizeof result->why, "not done after %.3g s", request->limit);
+        snprintf(result->why, sizeof result->why, "not finished after %.3g s", request->limit);
     } else if (!concluded && WIFSIGNALED(status)) {
         result->status = TUNE_CRASHED;
         snprintf(result->why, sizeof result->why, "signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
@@ -558,12 +564,12 @@ bool trial_machine(const struct options *o, enum dtype dtype, int threads, bool 
     struct child child = {.errors = -1};
     struct message m;
     if (!start(&child, probe, &request, true)) {
-        complain(o, "no process to measure the machine in: %s", strerror(errno));
+        complain(o, "cannot start a process that measures the machine: %s", strerror(errno));
         return false;
     }
     int heard = hear(&child, attn_seconds() + 120, &m);
     finish(&child, heard <= 0);
     if (heard > 0) *speed = m.speed;
-    if (heard <= 0 && !interrupted) complain(o, "this machine's speed could not be measured");
+    if (heard <= 0 && !interrupted) complain(o, "the speed of this machine could not be measured");
     return heard > 0;
 }

@@ -1,5 +1,5 @@
-/* attnc tune: searches the schedules of a spec for the shapes named, keeps every result, and writes the best of them
-   beside the spec. */
+/* attnc tune: searches the schedules of a spec for the given shapes, stores every result, and writes the best
+   schedules to SPEC.tuned.yaml. */
 #include "report.h"
 #include "trial.h"
 #include "tune.h"
@@ -21,12 +21,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static const double FOR_LEADERS = 0.25; /* of a shape's time that is kept for measuring the leaders anew */
+static const double FOR_LEADERS = 0.25; /* the part of the time of a shape that is reserved for measuring the leaders
+                                           again */
 enum {
     CONFIRMED = 21,
     LEADERS = 8
-}; /* samples of a leader, for which what it was chosen by does not count; how many at most */
-enum { MAX_EXPECTED = 1 << 20 }; /* points whose expected time is kept */
+}; /* CONFIRMED: samples of a leader, not counting the samples by which it was chosen. LEADERS: the maximum number of
+      leaders */
+enum { MAX_EXPECTED = 1 << 20 }; /* the maximum number of points whose expected time is stored */
 
 /* ---- the cost model ---- */
 
@@ -46,7 +48,7 @@ static double compute_expected(const struct tuning *t, const struct tune_point *
     return cycles;
 }
 
-/* The model sees nothing but loads of the knobs that only change how loops are printed, so the spec is compiled for few
+/* Knobs that only change how loops are printed affect the model only through loads, so the spec is compiled for few
    of the points. */
 static double expected(void *user, const struct tune_point *point)
 {
@@ -70,7 +72,7 @@ static bool stop(void *user)
 
 /* ---- trials ---- */
 
-/* What the point's samples and those of before are together. */
+/* Appends the earlier samples of the point to the new ones. */
 static bool join(struct tune_result *result, const struct tune_result *before)
 {
     if (result->status != TUNE_MEASURED || before->samples == 0) return true;
@@ -82,7 +84,7 @@ static bool join(struct tune_result *result, const struct tune_result *before)
     return true;
 }
 
-/* What is asked of the database when a trial has made its C. */
+/* A query of the database, made when a trial has generated its C code. */
 struct question {
     struct tuning *t;
     struct arena *arena;
@@ -113,9 +115,9 @@ static bool out_of_memory(struct tuning *t)
     return false;
 }
 
-/* Measures the point until it has `samples` samples and keeps them: with the known ones if `joined`, in their place
-   if not. A point with the same C as one that was measured shares its result. False: it was interrupted, or
-   something failed and a message was given. */
+/* Measures the point until it has `samples` samples, and stores them: together with the known samples if `joined`,
+   otherwise in place of the known samples. A point with the same C code as a measured point shares its result.
+   Returns false if it was interrupted, or after a message. */
 static bool measure(struct tuning *t, int64_t run, const struct tune_point *point, int samples,
                     const struct tune_trial *known, bool joined, struct tune_result *result)
 {
@@ -156,10 +158,10 @@ static bool measure(struct tuning *t, int64_t run, const struct tune_point *poin
         struct counts counts;
         struct roofline roofline;
         const struct compilation *forward = unit_choice(t->unit, unit_target_here(t->unit), shape->length);
-        const struct program program = shape->backward
-                                           ? unit_gradients(t->unit, unit_target_here(t->unit), shape->length, true)
-                                           : (struct program){forward, &forward, 1};
-        count_parts(&program, &size, t->request.document, shape->threads, machine_cache(), &counts, &roofline);
+        const struct call_parts parts = shape->backward
+                                            ? unit_gradients(t->unit, unit_target_here(t->unit), shape->length, true)
+                                            : (struct call_parts){forward, &forward, 1};
+        count_parts(&parts, &size, t->request.document, shape->threads, machine_cache(), &counts, &roofline);
         result->work = counts.flops;
         result->bytes = counts.bytes;
         result->peak = t->speed.peak;
@@ -171,7 +173,7 @@ static bool measure(struct tuning *t, int64_t run, const struct tune_point *poin
     return done;
 }
 
-/* Of many candidates the luckiest leads: the best is one that was measured anew. */
+/* Among many candidates the luckiest one leads, so the best one must have been measured again. */
 static bool confirmed(const struct tune_result *result)
 {
     return result->status == TUNE_MEASURED && result->samples >= CONFIRMED;
@@ -195,7 +197,7 @@ static void note(struct tuning *t, const struct tune_point *point, const struct 
     tuning_progress(t, better);
 }
 
-/* What is known of the point after it has been measured `samples` times, and anew if it leads then; to be freed. */
+/* The result of the point after `samples` samples, and more if it then leads; to be freed. */
 static bool try_point(struct tuning *t, int64_t run, const struct tune_point *point, int samples,
                       struct tune_result *result)
 {
@@ -225,7 +227,7 @@ static bool in_shard(const struct tuning *t, const struct tune_point *point)
     return point_number(&t->space, point) % t->request.shards == t->request.shard - 1;
 }
 
-/* Until the strategy has no more questions, or the time is over. */
+/* Runs until the strategy has no more points or the time is over. */
 static void search(struct tuning *t, int64_t run)
 {
     const struct search_request request = {&t->space, t->request.seed, t->request.trials, expected, t, stop};
@@ -250,7 +252,7 @@ static const struct tune_run *read_run(struct tuning *t, int64_t id)
     return run;
 }
 
-/* The fastest trial that has not been confirmed and may be the best. */
+/* The fastest trial that is not confirmed and may be the best. */
 static const struct tune_trial *leader(const struct tune_run *run)
 {
     const struct tune_trial *found = NULL;
@@ -265,7 +267,7 @@ static const struct tune_trial *leader(const struct tune_run *run)
     return found;
 }
 
-/* Whether what the file has for the length was among the candidates; if not, it is measured like them. */
+/* Whether the file's schedule for the length was among the candidates. If not, it is measured like the candidates. */
 static bool compare(struct tuning *t, int64_t run)
 {
     const struct tune_point by_default = point_default(&t->space);
@@ -281,7 +283,7 @@ static bool compare(struct tuning *t, int64_t run)
     return done;
 }
 
-/* Leaders are measured anew, until the first of them has been. */
+/* Measures the leaders again, until the first one is confirmed. */
 static void confirm(struct tuning *t, int64_t run)
 {
     for (int k = 0; k < LEADERS && !t->failed && !trial_interrupted(); k++) {
@@ -294,7 +296,7 @@ static void confirm(struct tuning *t, int64_t run)
     }
 }
 
-/* ---- what comes out ---- */
+/* ---- output ---- */
 
 static enum status write_report(const struct options *o, const struct tune_run *runs, int count)
 {
@@ -321,7 +323,7 @@ static bool room_for_all(const struct tuning *t)
     if (tuned_merge(&t->file_has, found, count, all) <= MAX_SCHEDULES) return true;
     complain(t->o,
              "%s has schedules for other lengths, and with those of --shape there would be more than %d: tune fewer, "
-             "or take some out of it",
+             "or remove some from it",
              t->file_has.path, MAX_SCHEDULES);
     return false;
 }
@@ -332,16 +334,19 @@ static enum status prepare(struct tuning *t)
     if (status != STATUS_DONE) return status;
     t->unit = unit_make(t->file, t->o, &status);
     if (!t->unit) return status;
+    unit_warn(t->unit, t->o);
+    for (int k = 0; k < t->request.shapes; k++)
+        if (!unit_allows(t->unit, t->o, t->request.shape[k].length)) return STATUS_USAGE;
     for (int k = 0; k < t->o->targets && !t->target; k++)
         if (target_runs(t->o->target[k])) t->target = t->o->target[k];
     if (!t->target) {
-        complain(t->o, "this machine runs none of the targets; attnc tune without --target takes those that it can");
+        complain(t->o, "this machine runs none of the targets; without --target attnc tune chooses one that it runs");
         return STATUS_INPUT;
     }
     if (!tuned_read(t->file, &t->text, t->arena, t->o, &t->file_has, &status)) return status;
     if (t->file_has.other_spec)
         mention(t->o, "warning",
-                "%s is tuned for another spec than %s is now: what it has is not taken over, and is kept in %s~",
+                "%s was tuned for a different version of %s: its schedules are not used; the old file is kept as %s~",
                 t->file_has.path, t->file, t->file_has.path);
     if (!room_for_all(t)) return STATUS_INPUT;
     t->store = store_open(t->request.database, false, t->o, &status);
@@ -412,7 +417,7 @@ static enum status tune(struct tuning *t)
     return status;
 }
 
-/* What is in the database. */
+/* Prints what is in the database. */
 static enum status consult(const struct options *o, const struct tune_request *request, struct arena *arena)
 {
     enum status status;
@@ -424,8 +429,8 @@ static enum status consult(const struct options *o, const struct tune_request *r
     int count = status == STATUS_DONE ? store_runs(store, o->files ? o->file[0] : NULL, arena, &runs) : 0;
     if (count < 0) status = STATUS_MACHINE;
     if (status == STATUS_DONE && o->report && o->files && count == 0) {
-        complain(o, "%s has no run of a spec that is called '%s'; attnc tune --query lists those that there are",
-                 request->database, o->file[0]);
+        complain(o, "%s has no run of a spec called '%s'; attnc tune --query lists all runs", request->database,
+                 o->file[0]);
         status = STATUS_INPUT;
     }
     if (status == STATUS_DONE && o->export) status = tune_export(o, o->export, runs, count);
@@ -435,7 +440,7 @@ static enum status consult(const struct options *o, const struct tune_request *r
     return status;
 }
 
-/* Whether the operand is no file to search, but the name of a spec in the database. */
+/* Whether the operand is the name of a spec in the database and not a file to search. */
 static bool is_name(const char *operand)
 {
     const char *dot = strrchr(operand, '.');
@@ -453,7 +458,7 @@ int command_tune(const struct options *o)
         complain(o, "out of memory");
     else if (o->files != 1 && !(consults && o->files == 0)) {
         complain(o, o->files ? "tune takes one spec"
-                             : "tune takes a spec: attnc tune SPEC.yaml; attnc tune --help says what else");
+                             : "tune takes a spec: attnc tune SPEC.yaml; attnc tune --help lists the options");
         status = STATUS_USAGE;
     } else if (o->export && strcmp(o->export, "csv") != 0 && strcmp(o->export, "json") != 0) {
         complain(o, "--export takes csv or json, not '%s'", o->export);
@@ -475,13 +480,10 @@ int command_tune(const struct options *o)
     }
     free(t);
     arena_free(arena);
-    if (trial_interrupted()) { /* what was found is written: the program ends as if nobody had listened */
+    if (trial_interrupted()) { /* the results are written; now the program ends as if the signal had not been caught */
         signal(trial_interrupted(), SIG_DFL);
         raise(trial_interrupted());
     }
-    if (status == STATUS_DONE && (fflush(stdout) != 0 || ferror(stdout))) {
-        complain(o, "cannot write to standard output: %s", strerror(errno));
-        status = STATUS_MACHINE;
-    }
+    if (status == STATUS_DONE) status = output_finish(o);
     return (int)status;
 }

@@ -6,4 +6,8 @@
 
 int command_tune(const struct options *o);
 
+/* The names of strategies, for the command line and its help. */
+extern const char *const search_names[]; /* ends with NULL */
+extern const char pipe_help[];           /* the protocol of a user's own strategy */
+
 #endif

@@ -1,6 +1,6 @@
-/* A search writes what it has found beside what SPEC.tuned.yaml has for other lengths. An entry is for the length that
-   the comment above it names, as attnc writes it; one without such a comment was written by hand, is for the length
-   that it begins at, and begins there whatever is added. */
+/* Merges the results of a search with the entries of SPEC.tuned.yaml for other lengths. An entry is for the length
+   that the comment above it names, in the form that attnc writes. An entry without such a comment was written by
+   hand: it is for the length that it begins at, and it keeps beginning there. */
 #include "tuned_text.h"
 #include "../driver/driver.h"
 #include "../schedule/schedule.h"
@@ -14,11 +14,11 @@
 
 static const char HEADER[] = "Searched by attnc ";
 
-/* ---- comments of the file, which YAML has no place for ---- */
+/* ---- comments of the file, which a YAML parser does not return ---- */
 
 struct lines {
     int count;
-    const char **line; /* without its end */
+    const char **line; /* without the newline */
 };
 
 static struct lines lines_of(struct arena *arena, const char *text, size_t length)
@@ -36,7 +36,7 @@ static struct lines lines_of(struct arena *arena, const char *text, size_t lengt
     return all;
 }
 
-/* What a line says that is a comment and nothing else, or NULL. */
+/* The text of a line that is only a comment, or NULL. */
 static const char *comment_on(const struct lines *all, int line)
 {
     if (line < 1 || line > all->count) return NULL;
@@ -46,7 +46,7 @@ static const char *comment_on(const struct lines *all, int line)
     return text + 1 + (text[1] == ' ');
 }
 
-/* The comments directly above a line, top to bottom; only those that begin so, where `beginning` is not NULL. */
+/* The comments directly above a line, in order. If `beginning` is not NULL, only comments that begin with it. */
 static const char *comments_above(struct arena *arena, const struct lines *all, int line, const char *beginning)
 {
     int first = line;
@@ -62,7 +62,7 @@ static const char *comments_above(struct arena *arena, const struct lines *all, 
     return made;
 }
 
-/* The text without the comments that begin so directly above a line. */
+/* The text without the comments directly above a line that begin with HEADER. */
 static void without_header(const struct lines *all, int line, struct text *out)
 {
     int first = line;
@@ -72,7 +72,7 @@ static void without_header(const struct lines *all, int line, struct text *out)
             text_add(out, "%s\n", all->line[k - 1]);
 }
 
-/* ---- what is there ---- */
+/* ---- the old file ---- */
 
 static const struct yaml *key_of(const struct yaml *map, const char *key)
 {
@@ -121,8 +121,7 @@ bool tuned_read(const char *spec, const struct text *text, struct arena *arena, 
             if (s->knobs > MAX_KNOBS)
                 diagnostics_error(d, s->knob[MAX_KNOBS].at, "no spec has more than %d knobs", MAX_KNOBS);
     if (diagnostics_flush(d, stderr, o->console.color) > 0 || !hash) {
-        complain(o, "%s has to be a spec, for what is found is written beside what it has: mend it, or move it away",
-                 path);
+        complain(o, "%s must be a spec, because results are added to its schedules: correct it, or move it away", path);
         *status = STATUS_INPUT;
         return false;
     }
@@ -160,7 +159,7 @@ const struct tuned_entry *tuned_in_force(const struct tuned_file *file, int64_t 
     return found;
 }
 
-/* ---- what is to be there ---- */
+/* ---- the new file ---- */
 
 static bool listed(const struct tuned_entry *entry, int entries, int64_t length)
 {
@@ -171,7 +170,7 @@ static bool listed(const struct tuned_entry *entry, int entries, int64_t length)
 
 int tuned_merge(const struct tuned_file *file, const struct tuned_entry *found, int count, struct tuned_entry *out)
 {
-    int n = 0, last = -1; /* the entry of the file that the last one is, or -1 */
+    int n = 0, last = -1; /* the entry of the file that the last written entry is, or -1 */
     for (int old = 0, new = 0; old < file->entries || new < count;) {
         const struct tuned_entry *was = old < file->entries ? &file->entry[old] : NULL;
         if (was && listed(found, count, tuned_length(was))) {

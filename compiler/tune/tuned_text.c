@@ -1,5 +1,5 @@
-/* The text of a spec with another schedule. Everything else stays as its author wrote it: the place of `schedule:` is
-   found in the events of the YAML parser, and only the text from the key to the end of its value is replaced. */
+/* The text of a spec with another schedule. Everything else stays as its author wrote it: the YAML parser's events
+   give the position of `schedule:`, and only the text from the key to the end of its value is replaced. */
 #include "space.h"
 #include "tuned_text.h"
 #include "../driver/driver.h"
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <yaml.h>
 
-/* The default form at one length need not be that of shorter ones, and each part of the gradients has tiles of its
-   own. */
+/* The default form at one length may differ from the default at shorter lengths, and each part of the gradients has
+   different tiles. */
 static bool default_varies(const char *name)
 {
     return strcmp(name, "crossover") == 0 || strcmp(name, "backward.tile_q") == 0 ||
@@ -35,16 +35,16 @@ void tuned_join(struct tuned_entry *e, bool backward, const struct tuned_entry *
         if ((knob_of_backward(other->knob[k].name) != NULL) != backward) e->knob[e->knobs++] = other->knob[k];
 }
 
-/* Where a spec has its schedule, or may have one; as bytes of the text. */
+/* The position of a schedule in the text of a spec, or the position where one can be inserted, in bytes. */
 struct place {
-    bool found, flow;   /* `schedule:` is there; the map of keys is in braces */
+    bool found, flow;   /* found: `schedule:` is present. flow: the map of keys is in braces */
     size_t begin, end;  /* of the key and its value */
     size_t indent;      /* before a key */
-    size_t last, close; /* where the last value ends; the closing brace, or the end of the document */
-    bool explicit_end;  /* "..." */
+    size_t last, close; /* last: the end of the last value. close: the closing brace, or the end of the document */
+    bool explicit_end;  /* the document ends with "..." */
 };
 
-/* The byte of a character; the parser counts characters. */
+/* Converts an index in characters, which the parser counts, to an index in bytes. */
 static size_t byte_of(const char *text, size_t length, size_t character)
 {
     size_t at = 0;
@@ -74,7 +74,8 @@ static bool find_place(const char *text, size_t length, struct place *place)
         const bool opens = event.type == YAML_MAPPING_START_EVENT || event.type == YAML_SEQUENCE_START_EVENT,
                    closes = event.type == YAML_MAPPING_END_EVENT || event.type == YAML_SEQUENCE_END_EVENT,
                    leaf = event.type == YAML_SCALAR_EVENT || event.type == YAML_ALIAS_EVENT;
-        if (depth == 0 && (leaf || event.type == YAML_SEQUENCE_START_EVENT)) good = false; /* no map */
+        if (depth == 0 && (leaf || event.type == YAML_SEQUENCE_START_EVENT))
+            good = false; /* the document is not a map */
         if (depth == 0 && event.type == YAML_MAPPING_START_EVENT) {
             place->flow = event.data.mapping_start.style == YAML_FLOW_MAPPING_STYLE;
             place->indent = event.start_mark.column;
@@ -90,7 +91,7 @@ static bool find_place(const char *text, size_t length, struct place *place)
                 place->begin = begin;
             }
         }
-        /* a block's end is where the next token begins, so that its last scalar says where it ends */
+        /* the end of a block is reported at the next token, so the end of its last scalar is used */
         const bool ends = leaf || (closes && end > begin);
         if (closes) depth--;
         if (ends && depth > 0) {
@@ -111,7 +112,7 @@ static bool find_place(const char *text, size_t length, struct place *place)
     return good && place->last > 0;
 }
 
-/* Lines as comments. */
+/* Appends lines as comments. */
 static void add_comment(struct text *out, size_t indent, const char *says)
 {
     while (says && *says) {
@@ -147,7 +148,7 @@ static void add_entry(struct text *out, const struct tuned_entry *e, bool first)
     text_add(out, backward ? "}}" : "}");
 }
 
-/* As block YAML: whole lines. */
+/* Appends the schedule as block YAML, in whole lines. */
 static void add_block(struct text *out, size_t indent, const char *says, const struct tuned_entry *entry, int entries)
 {
     add_comment(out, indent, says);
@@ -160,7 +161,7 @@ static void add_block(struct text *out, size_t indent, const char *says, const s
     }
 }
 
-/* Between braces, where comments are lines of their own, too. */
+/* Appends the schedule inside braces, where comments are also on separate lines. */
 static void add_flow(struct text *out, const char *says, const struct tuned_entry *entry, int entries)
 {
     text_add(out, "\n");
@@ -174,7 +175,7 @@ static void add_flow(struct text *out, const char *says, const struct tuned_entr
     }
 }
 
-/* Whether there is a comma between the two places, comments aside. */
+/* Whether there is a comma between the two positions outside comments. */
 static bool has_comma(const char *text, size_t from, size_t to)
 {
     bool comment = false;
@@ -186,7 +187,7 @@ static bool has_comma(const char *text, size_t from, size_t to)
     return false;
 }
 
-/* Whether what was made reads as a spec's map should, with as many schedules. */
+/* Whether the new text is read back as a map with that number of schedules. */
 static bool reads_back(const struct text *made, int entries)
 {
     struct arena *arena = arena_new();
@@ -213,14 +214,14 @@ bool tuned_text(const char *spec, size_t length, const char *says, const struct 
         rest = place.found ? place.end : at;
     } else {
         size_t at = place.found ? place.begin : place.close;
-        if (place.found) at -= place.indent; /* the line's blanks */
+        if (place.found) at -= place.indent; /* the spaces before the key */
         text_append(&made, spec, at);
         if (at && spec[at - 1] != '\n') text_add(&made, "\n");
         add_block(&made, place.indent, says, entry, entries);
         rest = at;
         if (place.found) {
             rest = place.end;
-            while (rest < length && spec[rest] != '\n') rest++; /* with a comment after it */
+            while (rest < length && spec[rest] != '\n') rest++; /* including a comment after the value */
             if (rest < length) rest++;
         }
     }

@@ -1,4 +1,4 @@
-/* A search at work, for the files of `attnc tune`: tune.c searches, outcome.c says and writes what came of it. */
+/* A running search, for the files of `attnc tune`: tune.c searches, outcome.c reports and writes the results. */
 #ifndef ATTNC_TUNE_TUNING_H
 #define ATTNC_TUNE_TUNING_H
 
@@ -19,7 +19,7 @@
 struct tuning {
     const struct options *o;
     const char *file;
-    struct text text; /* of it */
+    struct text text; /* the text of the file */
     struct arena *arena;
     struct tune_request request;
     struct unit *unit;
@@ -28,39 +28,39 @@ struct tuning {
     struct store *store;
     struct machine_speed speed;
     struct tune_experiment experiment;
-    struct tuned_file file_has; /* SPEC.tuned.yaml, before the search */
+    struct tuned_file file_has; /* SPEC.tuned.yaml before the search */
     double started;
     bool live, failed;
-    /* the shape at work */
+    /* members about the current shape */
     int shape, trials, failures;
-    double until;     /* seconds after the start: of its search */
-    double *expected; /* by the number of the point; 0: not known yet */
+    double until;     /* the end of its search, in seconds after the start */
+    double *expected; /* by the number of the point; 0: unknown */
     int64_t expected_size;
-    struct tune_gain best; /* of what was confirmed */
+    struct tune_gain best; /* the gain of the best confirmed point */
     struct tune_point best_point;
-    const struct tuned_entry *in_force; /* what the file has for its length, or NULL */
+    const struct tuned_entry *in_force; /* the file's entry for the current length, or NULL */
     struct tune_point in_force_point;
-    bool comparable; /* it is such a point */
+    bool comparable; /* in_force_point is a point of the space */
 };
 
-/* What came of a shape. */
+/* The outcome of a shape. */
 struct outcome {
     struct tune_run run;
-    bool measured; /* something was, in this search */
-    bool compared; /* what the file had in force for it, too */
+    bool measured; /* something was measured in this search */
+    bool compared; /* the file's schedule for the shape was measured too */
 };
 
 /* Seconds since the start of the search. */
 double tuning_spent(const struct tuning *t);
 void tuning_clear_line(const struct tuning *t);
-/* A line that is written over on a terminal; elsewhere a line when something is better than all before. */
+/* On a terminal, a line that is overwritten; elsewhere, a line whenever a new best point is found. */
 void tuning_progress(const struct tuning *t, bool better);
-/* A line for a shape that is done. */
+/* Prints a line when a shape is finished. */
 void tuning_tell(const struct tuning *t, const struct tune_run *run);
-/* Warn of a machine that has other things to do: by the spread of a run, and by a peak that has moved. */
+/* Warn if the machine is not idle: if times of a run vary too much, or if the peak has changed. */
 void tuning_say_unsteady(const struct tuning *t, const struct tune_run *run);
 void tuning_say_peak_moved(struct tuning *t);
-/* SPEC.tuned.yaml, where there is something new to write. */
+/* Writes SPEC.tuned.yaml if there is something new. */
 enum status tuning_write(struct tuning *t, const struct outcome *outcome, int count);
 
 #endif

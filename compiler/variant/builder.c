@@ -1,18 +1,17 @@
-/* What the builder's formulas are made of: expressions, positions, and the values that several of its steps make. */
+/* Building blocks of the builder's formulas: expressions, positions, and values that several steps make. */
 #include "builder.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-/* Short names for what the formulas are made of. */
 const struct expr *build_real(struct builder *x, double value)
 {
     bool narrow = x->m->dtype != DTYPE_F64,
          lost = narrow ? fabs(value) > FLT_MAX || (value != 0 && (float)value == 0) : !isfinite(value);
     if (lost && !x->lost) {
         x->lost = true;
-        diagnostics_error(x->diagnostics, x->at, "%s cannot hold %g, which the options here come to",
+        diagnostics_error(x->diagnostics, x->at, "%s cannot hold the value %g, which results from these options",
                           narrow ? "f32" : "f64", value);
     }
     return expr_real(x->m, value);
@@ -73,7 +72,7 @@ const struct expr *build_choose(struct builder *x, const struct expr *c, const s
     return expr_make(x->m, EXPR_SELECT, c, a, b);
 }
 
-/* Positions count so that the last query meets the last key: i = row + (n_k - n_q). */
+/* Positions are aligned so that the last query has the position of the last key: i = row + (n_k - n_q). */
 const struct expr *build_query_position(struct builder *x)
 {
     return build_add(x, build_index_of(x, x->i), build_sub(x, build_size_of(x, x->j), build_size_of(x, x->i)));
@@ -85,7 +84,7 @@ const struct expr *build_head(struct builder *x)
                      build_index_of(x, x->member));
 }
 
-/* A parameter or table, once: the value that is there already when a step asks for it again. */
+/* Parameters and tables are made once; a later request with the same name returns the existing value. */
 int build_param(struct builder *x, const char *name, enum initial initial, int rank, const int *axes)
 {
     const int v = build_random(x, name, ORIGIN_LEARNED, rank, axes);
@@ -138,7 +137,7 @@ int build_row_sum(struct builder *x, int v)
     return graph_reduce(x->g, FOLD_SUM, 0, like.rank - 1, like.axes, graph_ref(x->g, v, NULL), NULL);
 }
 
-/* Value v with its last axis indexed by `axis`. */
+/* Value v with `axis` as the subscript of its last axis. */
 static struct ref build_at(struct builder *x, int v, int axis)
 {
     struct ref r = graph_ref(x->g, v, NULL);

@@ -1,13 +1,13 @@
-/* From a spec to the graph of its quadratic meaning: every weight w(i, j) as a scalar expression over inner products,
-   the mask as the region of the sums over j. Only the files build*.c know the variants; nothing there is fast or
-   clever, the passes find everything else. */
+/* Builds the graph of the quadratic form of a spec. Every weight w(i, j) is a scalar expression over inner products,
+   and the mask is the region of the sums over j. Only the files of this folder know the variants. The graph is kept
+   simple; the passes make it fast. */
 #include "builder.h"
 #include "variant.h"
 #include "../spec/spec.h"
 
 #include <string.h>
 
-/* ---- projection (Wang et al., Linformer, 2020, section 4): `size` weighted sums of the keys take their place ---- */
+/* ---- projection (Wang et al., Linformer, 2020, section 4): `size` weighted sums of the keys replace the keys ---- */
 
 static int project(struct builder *x, int v, const char *name, int last)
 {
@@ -16,7 +16,7 @@ static int project(struct builder *x, int v, const char *name, int last)
                           graph_ref(x->g, v, NULL), NULL);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole graph ---- */
 
 static struct builder begin(struct arena *arena, const struct spec *spec, struct diagnostics *d)
 {
@@ -39,12 +39,14 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
     int q = graph_input(x->g, "q", 5, (int[]){x->b, x->kv, x->member, x->i, x->d});
     int k = graph_input(x->g, "k", 4, (int[]){x->b, x->kv, x->j, x->d});
     int v = graph_input(x->g, "v", 4, (int[]){x->b, x->kv, x->j, x->e});
-    if (!prepared) k = build_prepared(x, k, false, x->j); /* one after the other: values are numbered as made */
+    if (!prepared)
+        k = build_prepared(x, k, false, x->j); /* a separate statement, because values are numbered in the
+                                                  order in which they are made */
     q = build_prepared(x, q, true, x->i);
     if (spec->linformer) {
         k = project(x, k, "project.e", x->d);
         v = project(x, v, "project.f", x->e);
-        x->j = module_find_axis(x->m, "s"); /* the keys from here on */
+        x->j = module_find_axis(x->m, "s"); /* from here on the sums replace the keys */
     }
     int w = build_weights(x, q, k);
     const struct expr *region = build_mask(x, spec->mask);
@@ -65,7 +67,7 @@ static struct graph *build(struct arena *arena, const struct spec *spec, bool pr
     case NORMALIZE_SUM: break;
     case NORMALIZE_SUM_PLUS: denominator = build_add(x, denominator, build_real(x, spec->sum_plus)); break;
     }
-    /* a denominator of exactly 0 gives 0: a row that sees no key */
+    /* a denominator of exactly 0 gives 0: the row sees no key */
     const struct expr *quotient = build_divide(x, build_operand(x, 0), denominator);
     graph_output(
         x->g, "out",

@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the mask: a condition on positions; NULL where everything is seen or after an error ---- */
+/* ---- the mask: a condition on positions; NULL if everything is seen, or after an error ---- */
 
 static const struct expr *both(struct builder *x, const struct expr *a, const struct expr *b)
 {
     return !a ? b : !b ? a : build_op2(x, EXPR_AND, a, b);
 }
 
-/* Whether the position is one of the tokens, which are sorted here: runs of neighbours make one range, and the ranges a
-   shallow tree. */
+/* Whether the position is one of the tokens, which are sorted. Consecutive tokens form one range, and the ranges
+   form a shallow tree of conditions. */
 static const struct expr *among(struct builder *x, const struct expr *position, const int64_t *first,
                                 const int64_t *last, int ranges)
 {
@@ -33,7 +33,7 @@ static int compare_positions(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The query or the key is one of the tokens. */
+/* Whether the query or the key is one of the tokens. */
 static const struct expr *global(struct builder *x, const struct mask *o, const struct expr *i, const struct expr *j)
 {
     int64_t zero = 0, end = o->count - 1;
@@ -55,7 +55,7 @@ static const struct expr *global(struct builder *x, const struct mask *o, const 
     return build_op2(x, EXPR_OR, among(x, i, first, last, ranges), among(x, j, first, last, ranges));
 }
 
-/* The key's block is one of those drawn for the query's block. */
+/* Whether the key's block is one of the blocks drawn for the query's block. */
 static const struct expr *random_blocks(struct builder *x, const struct mask *o, const struct expr *i,
                                         const struct expr *j)
 {
@@ -64,11 +64,11 @@ static const struct expr *random_blocks(struct builder *x, const struct mask *o,
         build_integer(x, 1));
     const struct draw draw = {.count = o->count, .seed = o->seed, .upto = o->causal};
     if (++x->drawn == MAX_DRAWN + 1)
-        diagnostics_error(x->diagnostics, o->at, "there are more than %d masks 'random'", MAX_DRAWN);
+        diagnostics_error(x->diagnostics, o->at, "there are more than %d 'random' masks", MAX_DRAWN);
     return expr_drawn(x->m, build_block_number(x, i, o->block), build_block_number(x, j, o->block), blocks, draw);
 }
 
-/* The number of the document at a position; before the first key there is none. */
+/* The number of the document at a position; before the first key there is no document. */
 static const struct expr *document_of(struct builder *x, const struct expr *position)
 {
     static const char name[] = "document";

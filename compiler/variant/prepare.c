@@ -1,4 +1,4 @@
-/* What is done to queries and keys before they meet: norms, rotations, scales. */
+/* Steps that prepare queries and keys before their inner products: norms, rotations, scales. */
 #include "builder.h"
 #include "variant.h"
 #include "../spec/spec.h"
@@ -6,13 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- preparing q and k: each step makes a new value over the same axes, the last of which is d ---- */
+/* ---- each step makes a new value over the same axes, the last of which is d ---- */
 
-/* Sines are good up to angles of about 10^6 and useless from 10^15 on. */
+/* Sines are accurate for angles up to about 10^6 and useless from 10^15 on. */
 static const double MAX_TURN = 1e6;
 
-/* Rotates pair t at position p by the angle p * base^(-2t/D): y = x cos + (the pair's other member) sin, with a minus
-   for the first member. */
+/* Rotates pair t at position p by the angle p * base^(-2t/D): y = x cos + (the other member of the pair) sin, with a
+   minus sign for the first member. */
 static int rope(struct builder *x, const struct prepare *step, int v, const struct expr *position, int sequence)
 {
     struct value like = x->g->value[v];
@@ -22,8 +22,9 @@ static int rope(struct builder *x, const struct prepare *step, int v, const stru
     double *theta = arena_alloc(x->m->arena, (size_t)half * sizeof *theta);
     for (int64_t k = 0; k < half; k++) theta[k] = pow(step->base, -(double)(2 * k) / (double)D);
     if (theta[half - 1] > MAX_TURN && sequence == x->i)
-        diagnostics_error(x->diagnostics, step->at, "rope with base %g turns a pair by %g a position; the most is %g",
-                          step->base, theta[half - 1], MAX_TURN);
+        diagnostics_error(x->diagnostics, step->at,
+                          "rope with base %g rotates a pair by %g per position; the maximum is %g", step->base,
+                          theta[half - 1], MAX_TURN);
     int angles = build_table(x, "rope_theta", t, theta);
     const struct expr *angle = build_mul(x, position, build_operand(x, 0));
     struct ref theta_t = graph_ref(x->g, angles, NULL);
@@ -79,6 +80,7 @@ int build_prepared(struct builder *x, int v, bool query, int sequence)
 bool prepares_keys(const struct spec *spec)
 {
     bool any = false;
-    for (int k = 0; k < spec->prepares; k++) any |= spec->prepare[k].kind != PREPARE_SCALE; /* which is of queries */
+    for (int k = 0; k < spec->prepares; k++)
+        any |= spec->prepare[k].kind != PREPARE_SCALE; /* scales apply only to queries */
     return any;
 }

@@ -1,13 +1,11 @@
-/* The weight of (i, j) before the mask, as the spec's similarity says. */
+/* The weight of (i, j) before the mask, from the spec's similarity. */
 #include "builder.h"
 #include "../spec/spec.h"
 
 #include <math.h>
 
-/* ---- similarity: the weight of (i, j) before the mask ---- */
-
-/* The slopes of the ALiBi paper for any number of heads: 2^(-8(h+1)/n) for the first n = 2^floor(log2 H) heads, then
-   those of 2n in between. */
+/* The slopes of the ALiBi paper for any number of heads H: 2^(-8(h+1)/n) for the first n = 2^floor(log2 H) heads;
+   the other heads take the slopes of 2n heads that are in between. */
 static const struct expr *alibi_slope(struct builder *x)
 {
     const struct expr *heads = build_mul(x, build_size_of(x, x->kv), build_size_of(x, x->member)), *h = build_head(x);
@@ -71,7 +69,7 @@ static const struct expr *polynomial_square(struct builder *x, const struct expr
     return build_mul(x, sum, sum);
 }
 
-/* v . tanh(q Wq + k Wk) for every pair. */
+/* v . tanh(q Wq + k Wk) for every pair of a query and a key. */
 static int additive(struct builder *x, int q, int k)
 {
     int a = build_axis(x, "a", x->spec->similarity.hidden), pair[] = {x->b, x->kv, x->member, x->i, x->j, a};
@@ -106,7 +104,7 @@ int build_weights(struct builder *x, int q, int k)
         if (!o->coefficients && o->degree + 2 > MAX_OPERANDS) {
             diagnostics_error(
                 x->diagnostics, o->at,
-                "polynomial_square of degree over %d with coefficients as a parameter is not compiled yet",
+                "polynomial_square with degree above %d and with coefficients as a parameter is not compiled yet",
                 MAX_OPERANDS - 2);
             return -1;
         }

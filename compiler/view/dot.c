@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-enum { COLUMNS = 44 }; /* of a line in a node; it goes on to the next blank */
+enum { COLUMNS = 44 }; /* the width of a line in a node; a line is broken at the first blank after it */
 
-/* Text inside of a quoted string, cut into lines that begin at the left. */
+/* Adds text inside a quoted string, broken into left-aligned lines. */
 static void add_lines(struct text *out, const char *s, const char *indent)
 {
     for (int column = 0; *s; s++) {
@@ -57,7 +57,7 @@ static void add_value(const struct graph *g, int number, struct text *out)
         for (int l = 0; l < k; l++) again |= v->operand[l].of == v->operand[k].of;
         if (!again) text_add(out, "    n%d -> n%d;\n", v->operand[k].of, number);
     }
-    /* What a region reads of ids is an operand, too. */
+    /* Ids that a region reads are operands, too. */
     for (int k = 0; k < g->values && v->op != GRAPH_PARAM; k++) {
         const struct value *ids = &g->value[k];
         if (ids->op == GRAPH_PARAM && ids->integers &&

@@ -1,5 +1,6 @@
-/* NAME.json: what was made of a spec, for other programs. */
+/* NAME.json: the compiled spec described for other programs. */
 #include "view.h"
+#include "../analysis/analysis.h"
 #include "../cost/cost.h"
 #include "../driver/driver.h"
 #include "../emit/emit.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An extent is a number, or the name of one that is known when the kernel is called. */
+/* An extent is a number, or the name of a size that is an argument of the kernel. */
 static json_t *extent(const char *text)
 {
     char *end;
@@ -19,35 +20,73 @@ static json_t *extent(const char *text)
     return *end || end == text ? json_string(text) : json_integer(n);
 }
 
-static json_t *shape(const struct graph *g, const struct value *v)
+static json_t *shape(const struct unit *p, const struct kernel_array *a)
 {
-    const char *extents[MAX_RANK];
-    const int rank = view_shape(g, v, extents);
     json_t *list = json_array();
-    for (int k = 0; k < rank; k++) json_array_append_new(list, extent(extents[k]));
+    for (int k = 0; k < a->rank; k++) json_array_append_new(list, extent(array_axis_word(p->arena, &a->axis[k])));
     return list;
 }
 
-/* The arrays of one operation, q, k, v among the inputs in this order. */
-static json_t *arrays(const struct unit *p, enum graph_op op)
+static json_t *array_item(const struct unit *p, const struct kernel_array *a)
 {
-    const struct graph *g = p->graph;
+    return json_pack("{s:s, s:s, s:o}", "name", a->name, "dtype", dtype_name(a->dtype), "shape", shape(p, a));
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text ? json_string(text) : json_null();
+}
+
+/* The arrays that an entry point accesses so, but for parameters; for backward not those that forward reads, too. */
+static json_t *arguments(const struct unit *p, enum entry entry, enum array_access access)
+{
     json_t *list = json_array();
-    for (int k = 0; k < g->values; k++) {
-        const struct value *v = &g->value[k];
-        if (v->op != op) continue;
-        const enum dtype dtype = v->integers         ? DTYPE_I32
-                                 : op == GRAPH_INPUT ? p->spec->dtype
-                                                     : dtype_of_sums(p->spec->dtype);
-        json_t *item = json_pack("{s:s, s:s, s:o}", "name", v->name, "dtype", dtype_name(dtype), "shape", shape(g, v));
-        if (op == GRAPH_PARAM) {
-            json_object_set_new(item, "member", json_string(emit_name(p->arena, v->name)));
-            json_object_set_new(item, "from_seed",
-                                v->origin == ORIGIN_LEARNED ? json_null() : json_string(origin_name(v->origin)));
-            json_object_set_new(item, "initial",
-                                v->origin == ORIGIN_LEARNED && !v->integers ? json_string(initial_name(v->initial))
-                                                                            : json_null());
-        }
+    for (int k = 0; k < p->arrays->count; k++) {
+        const struct kernel_array *const a = &p->arrays->array[k];
+        const bool before = entry == ENTRY_BACKWARD && access == ACCESS_READ && a->access[ENTRY_FORWARD] != ACCESS_NONE;
+        if (a->place != PLACE_PARAMS && a->access[entry] == access && !before)
+            json_array_append_new(list, array_item(p, a));
+    }
+    return list;
+}
+
+static json_t *parameters(const struct unit *p)
+{
+    json_t *list = json_array();
+    for (int k = 0; k < p->arrays->count; k++) {
+        const struct kernel_array *const a = &p->arrays->array[k];
+        if (a->place != PLACE_PARAMS) continue;
+        json_t *item = array_item(p, a);
+        json_object_set_new(item, "member", json_string(a->member));
+        json_object_set_new(item, "from_seed",
+                            text_or_null(a->origin == ORIGIN_LEARNED ? NULL : origin_name(a->origin)));
+        json_object_set_new(item, "initial", text_or_null(a->learned ? initial_name(a->initial) : NULL));
+        json_array_append_new(list, item);
+    }
+    return list;
+}
+
+/* All arrays of forward and, if the kernel has gradients, of backward. */
+static json_t *arrays(const struct unit *p)
+{
+    static const char *const access[] = {
+        [ACCESS_READ] = "read", [ACCESS_WRITTEN] = "written", [ACCESS_WANTED] = "written if wanted"};
+    static const char *const place[] = {
+        [PLACE_ARGUMENT] = "argument", [PLACE_PARAMS] = "params", [PLACE_GRADIENTS] = "gradients"};
+    json_t *list = json_array();
+    for (int k = 0; k < p->arrays->count; k++) {
+        const struct kernel_array *const a = &p->arrays->array[k];
+        if (a->access[ENTRY_FORWARD] == ACCESS_NONE && !p->backwards) continue;
+        json_t *item = array_item(p, a);
+        json_object_set_new(item, "member", json_string(a->member));
+        json_object_set_new(item, "place", json_string(place[a->place]));
+        json_object_set_new(item, "role", json_string(array_role_name(a->role)));
+        json_object_set_new(item, "learned", json_boolean(a->learned));
+        json_object_set_new(item, "rows", json_boolean(a->rows));
+        json_object_set_new(item, "forward", text_or_null(access[a->access[ENTRY_FORWARD]]));
+        json_object_set_new(item, "backward", text_or_null(p->backwards ? access[a->access[ENTRY_BACKWARD]] : NULL));
+        json_object_set_new(item, "gradient_of",
+                            text_or_null(a->gradient_of < 0 ? NULL : p->arrays->array[a->gradient_of].name));
         json_array_append_new(list, item);
     }
     return list;
@@ -56,15 +95,15 @@ static json_t *arrays(const struct unit *p, enum graph_op op)
 static const struct compilation *linear_form(const struct unit *p)
 {
     for (int k = 0; k < p->compilations; k++)
-        if (p->compilation[k]->linear) return p->compilation[k];
+        if (p->compilation[k]->program.linear) return p->compilation[k];
     return NULL;
 }
 
-/* From how many keys on the first target takes the linear form first; 0: it has one form. */
+/* The number of keys from which the first target takes the linear form; 0: it has only one form. */
 static int64_t first_linear(const struct unit *p)
 {
     for (int k = 0; k < p->versions && p->version[k].target == p->compilation[0]->target; k++)
-        if (p->version[k].c->linear) return k > 0 ? p->version[k].from : 0;
+        if (p->version[k].c->program.linear) return k > 0 ? p->version[k].from : 0;
     return 0;
 }
 
@@ -73,24 +112,25 @@ static json_t *algorithm(const struct unit *p)
     const struct compilation *first = p->compilation[0], *linear = linear_form(p);
     const bool pairs = graph_has_pairs(p->graph);
     json_t *forms = json_array();
-    if (!pairs || !first->linear) json_array_append_new(forms, json_string(pairs ? "quadratic" : "linear"));
+    if (!pairs || !first->program.linear) json_array_append_new(forms, json_string(pairs ? "quadratic" : "linear"));
     if (pairs && linear) json_array_append_new(forms, json_string("linear"));
-    const char *why = !pairs ? "no query meets a key: queries meet sums over all keys"
-                      : linear && !first->linear
+    const char *why = !pairs
+                          ? "queries are multiplied with sums over all keys, so there are no pairs of queries and keys"
+                      : linear && !first->program.linear
                           ? "the weight has finite features, and its linear form takes less work from the crossover on"
                       : linear && p->spec->algorithm == ALGORITHM_AUTO
                           ? "the schedule takes the linear form for every length"
-                      : linear           ? "'algorithm: linear' asks for the linear form alone"
+                      : linear           ? "'algorithm: linear' asks for only the linear form"
                       : p->why_quadratic ? p->why_quadratic
                                          : "'algorithm: quadratic' asks for no linear form";
     json_t *made = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "forms", forms, "why", why, "crossover",
                              first_linear(p) ? json_integer(first_linear(p)) : json_null(), "features",
-                             linear && pairs ? json_integer(linear->features) : json_null(), "state_bytes", json_null(),
-                             "chunk", json_null());
+                             linear && pairs ? json_integer(linear->separated.features) : json_null(), "state_bytes",
+                             json_null(), "chunk", json_null());
     if (!linear || !pairs) return made;
-    json_object_set_new(
-        made, "state_bytes",
-        json_integer(linear->features * (p->spec->value_dim + 1) * dtype_bytes(dtype_of_sums(p->spec->dtype))));
+    json_object_set_new(made, "state_bytes",
+                        json_integer(linear->separated.features * (p->spec->value_dim + 1) *
+                                     dtype_bytes(dtype_of_sums(p->spec->dtype))));
     for (int k = 0; k < linear->graph->module->axes; k++)
         if (axis_is_chunks(&linear->graph->module->axis[k]))
             json_object_set_new(made, "chunk", json_integer(linear->graph->module->axis[k].extent));
@@ -102,13 +142,14 @@ static json_t *kernels(const struct unit *p)
     json_t *list = json_array();
     for (int k = 0; k < p->compilations; k++) {
         const struct compilation *c = p->compilation[k];
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:I, s:i, s:i, s:i, s:I}", "target", c->target->name,
-                            "form", compilation_form(c), "multiplies_bf16", (int)loops_paired(c->loops), "vector_bytes",
-                            c->target->vector_bytes, "registers", c->target->registers, "tile_q", (json_int_t)c->tile_q,
-                            "tile_k", (json_int_t)c->tile_k, "queries_together", (json_int_t)queries_together(c),
-                            "rows", c->rows, "vectors", c->vectors, "unroll", c->unroll, "workspace_bytes_a_thread",
-                            (json_int_t)loops_bytes(c->loops)));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:I, s:i, s:i, s:i, s:I}", "target",
+                                              c->target->name, "form", compilation_form(c), "multiplies_bf16",
+                                              (int)loops_paired(c->loops), "vector_bytes", c->target->vector_bytes,
+                                              "registers", c->target->registers, "tile_q", (json_int_t)c->tiling.tile_q,
+                                              "tile_k", (json_int_t)c->tiling.tile_k, "queries_together",
+                                              (json_int_t)queries_together(c), "rows", c->registers.rows, "vectors",
+                                              c->registers.vectors, "unroll", c->registers.unroll,
+                                              "workspace_bytes_a_thread", (json_int_t)loops_bytes(c->loops)));
     }
     return list;
 }
@@ -176,27 +217,7 @@ static json_t *functions(const struct unit *p)
     return made;
 }
 
-/* The arrays that the parts of the first target write: "dq" is like "q". */
-static json_t *gradient_arrays(const struct unit *p)
-{
-    json_t *list = json_array();
-    for (int k = 0; k < p->graph->values; k++) {
-        const struct value *v = &p->graph->value[k];
-        bool made = false;
-        for (int n = 0; n < p->backwards && !made && v->name; n++) {
-            const struct graph *g = p->backward[n].c ? p->backward[n].c->graph : NULL;
-            for (int o = 0; g && o < g->outputs; o++)
-                made |= g->output[o].name[0] == 'd' && strcmp(g->output[o].name + 1, v->name) == 0;
-        }
-        if (!made) continue;
-        const enum dtype dtype = v->op == GRAPH_INPUT ? p->spec->dtype : dtype_of_sums(p->spec->dtype);
-        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", arena_printf(p->arena, "d%s", v->name),
-                                              "dtype", dtype_name(dtype), "shape", shape(p->graph, v)));
-    }
-    return list;
-}
-
-/* What runs for the gradients, one part after the other, from how many keys on. */
+/* The steps that compute the gradients, in order, each with the number of keys that it is used from. */
 static json_t *gradient_parts(const struct unit *p)
 {
     json_t *list = json_array();
@@ -206,12 +227,13 @@ static json_t *gradient_parts(const struct unit *p)
         if (!c) continue;
         for (int o = 0; o < c->graph->outputs; o++)
             json_array_append_new(computes, json_string(c->graph->output[o].name));
-        json_array_append_new(
-            list, json_pack("{s:s, s:I, s:i, s:o, s:b, s:s, s:I, s:I, s:I}", "target", c->target->name, "from",
-                            (json_int_t)p->backward[k].from, "part", p->backward[k].part, "computes", computes,
-                            "only_if_none_were_saved", (int)(c->program == PROGRAM_SAVED), "form",
-                            c->linear ? "linear" : "quadratic", "tile_q", (json_int_t)c->tile_q, "tile_k",
-                            (json_int_t)c->tile_k, "workspace_bytes_a_thread", (json_int_t)loops_bytes(c->loops)));
+        json_array_append_new(list, json_pack("{s:s, s:I, s:i, s:o, s:b, s:s, s:I, s:I, s:I}", "target",
+                                              c->target->name, "from", (json_int_t)p->backward[k].from, "part",
+                                              p->backward[k].part, "computes", computes, "only_if_none_were_saved",
+                                              (int)program_recomputes_saved(&c->program), "form",
+                                              c->program.linear ? "linear" : "quadratic", "tile_q",
+                                              (json_int_t)c->tiling.tile_q, "tile_k", (json_int_t)c->tiling.tile_k,
+                                              "workspace_bytes_a_thread", (json_int_t)loops_bytes(c->loops)));
     }
     return list;
 }
@@ -219,13 +241,12 @@ static json_t *gradient_parts(const struct unit *p)
 static json_t *gradients(const struct unit *p)
 {
     if (!p->backwards) return json_null();
-    json_t *given = json_pack("[{s:s, s:s, s:[s, s, s, I]}]", "name", "dout", "dtype", dtype_name(p->spec->dtype),
-                              "shape", "batch", "heads", "n_q", (json_int_t)p->spec->value_dim);
-    return json_pack("{s:o, s:o, s:I, s:o}", "inputs", given, "outputs", gradient_arrays(p), "saved_bytes_a_row",
+    return json_pack("{s:o, s:o, s:I, s:o}", "inputs", arguments(p, ENTRY_BACKWARD, ACCESS_READ), "outputs",
+                     arguments(p, ENTRY_BACKWARD, ACCESS_WANTED), "saved_bytes_a_row",
                      (json_int_t)p->saved * dtype_bytes(dtype_of_sums(p->spec->dtype)), "parts", gradient_parts(p));
 }
 
-/* What is set, or the default, for the first kernel, and for the gradients that go with it. */
+/* The knobs of the first kernel and of its gradients, as set or by default. */
 static json_t *taken(const struct unit *p)
 {
     json_t *made = json_object(), *of_backward = p->backwards ? json_object() : NULL;
@@ -233,7 +254,7 @@ static json_t *taken(const struct unit *p)
     struct tune_knob knob;
     const char *reason;
     for (int b = 0; b < p->backwards && !part; b++)
-        if (p->backward[b].c && p->backward[b].c->program == PROGRAM_GRADIENTS) part = p->backward[b].c;
+        if (p->backward[b].c && program_has_weight_gradients(&p->backward[b].c->program)) part = p->backward[b].c;
     for (int k = 0; k < KNOBS; k++) {
         if (knob_about(&p->defaults[0], false, NULL, 0, k, &knob, &reason))
             json_object_set_new(made, knob.name, json_integer(knob_taken(p, p->compilation[0], k)));
@@ -244,8 +265,8 @@ static json_t *taken(const struct unit *p)
     return made;
 }
 
-/* The knobs of the spec, of forward or of the gradients, with the values that are the defaults on the first target for
-   short sequences and for long ones. */
+/* The knobs of forward or of the gradients, with their defaults on the first target for short and for long
+   sequences. */
 static void add_knobs(const struct unit *p, bool backward, json_t *list)
 {
     const struct defaults *u = &p->defaults[0];
@@ -276,7 +297,7 @@ static json_t *knobs(const struct unit *p)
     return list;
 }
 
-/* Which kernel, by its place among the kernels, runs from how many keys on, on its target. */
+/* For each target: which kernel, by its index, is used from which number of keys. */
 static json_t *versions(const struct unit *p)
 {
     json_t *list = json_array();
@@ -301,22 +322,24 @@ bool emit_json(const struct unit *p, struct text *out)
     const struct spec *spec = p->spec;
     long long products, scalars;
     count_pair(p->graph, &products, &scalars);
-    json_t *output = json_pack("{s:s, s:s, s:[s, s, s, I]}", "name", "out", "dtype", dtype_name(spec->dtype), "shape",
-                               "batch", "heads", "n_q", (json_int_t)spec->value_dim);
+    json_t *outputs = arguments(p, ENTRY_FORWARD, ACCESS_WRITTEN), *output = json_incref(json_array_get(outputs, 0));
+    json_decref(outputs);
     json_t *seed = spec->similarity.has_seed ? json_integer((json_int_t)spec->similarity.seed) : json_null();
     if (spec->similarity.has_seed &&
-        spec->similarity.seed > INT64_MAX) { /* beyond what a JSON library holds as an integer */
+        spec->similarity.seed > INT64_MAX) { /* too large for an integer of the JSON library */
         json_decref(seed);
         seed = json_string(arena_printf(p->arena, "%llu", (unsigned long long)spec->similarity.seed));
     }
     json_t *root = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:o, s:o}",
+        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, "
+        "s:o, s:o}",
         "name", spec->name, "description", spec->description, "attnc", ATTNC_VERSION, "command", p->command, "dtype",
         dtype_name(spec->dtype), "head_dim", (json_int_t)spec->head_dim, "value_dim", (json_int_t)spec->value_dim,
-        "inputs", arrays(p, GRAPH_INPUT), "output", output, "parameters", arrays(p, GRAPH_PARAM), "seed", seed,
-        "functions", functions(p), "algorithm", algorithm(p), "schedule", taken(p), "knobs", knobs(p), "kernels",
-        kernels(p), "versions", versions(p), "pair", "flops_in_products", (json_int_t)products, "scalar_operations",
-        (json_int_t)scalars, "gradients", gradients(p), "graph", graph(p));
+        "max_length", spec->max_length ? json_integer((json_int_t)spec->max_length) : json_null(), "inputs",
+        arguments(p, ENTRY_FORWARD, ACCESS_READ), "output", output, "parameters", parameters(p), "arrays", arrays(p),
+        "seed", seed, "functions", functions(p), "algorithm", algorithm(p), "schedule", taken(p), "knobs", knobs(p),
+        "kernels", kernels(p), "versions", versions(p), "pair", "flops_in_products", (json_int_t)products,
+        "scalar_operations", (json_int_t)scalars, "gradients", gradients(p), "graph", graph(p));
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     if (text) {
         text_add(out, "%s\n", text);

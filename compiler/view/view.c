@@ -1,4 +1,4 @@
-/* The graph as people read it: expressions with signs between their operands, shapes by the names that callers know. */
+/* The graph for people: expressions with infix operators, shapes with the names that callers know. */
 #include "view.h"
 #include "../emit/emit.h"
 
@@ -19,7 +19,7 @@ static void print_ref(const struct graph *g, const struct ref *r, struct text *o
     if (!plain) text_add(out, "]");
 }
 
-/* j - floormod(j, 4), over 4: the number of a block. */
+/* Prints j - floormod(j, 4), divided by 4, as the number of a block. */
 static bool print_block(const struct graph *g, const struct value *v, const struct expr *e, struct text *out)
 {
     if (e->op != EXPR_DIV || e->arg[0]->op != EXPR_SUB || e->arg[0]->arg[1]->op != EXPR_FLOORMOD) return false;
@@ -119,19 +119,6 @@ void view_value(const struct graph *g, const struct value *v, struct text *out)
         break;
     }
     }
-}
-
-int view_shape(const struct graph *g, const struct value *v, const char **shape)
-{
-    const struct module *m = g->module;
-    int rank = 0;
-    for (int k = 0; k < v->rank; k++) {
-        const bool heads = m->axis[v->axes[k]].source == SIZE_KV_HEADS && k + 1 < v->rank &&
-                           m->axis[v->axes[k + 1]].source == SIZE_MEMBERS;
-        shape[rank++] = heads ? "heads" : emit_size(m, v->axes[k]);
-        k += heads;
-    }
-    return rank;
 }
 
 size_t view_length(const char *text)

@@ -1,4 +1,4 @@
-/* The graph as people and other programs read it: NAME.dot, NAME.json, and the words that NAME.py has, too. */
+/* Views of the graph for people and other programs: NAME.dot, NAME.json, and texts that NAME.py needs as well. */
 #ifndef ATTNC_VIEW_H
 #define ATTNC_VIEW_H
 
@@ -10,13 +10,10 @@ bool emit_json(const struct unit *p, struct text *out);
 
 /* The name of an array, or "v7". */
 const char *view_name(const struct graph *g, int number);
-/* An expression of v's, "v3 * v4 + 1"; and what v is, "sum over j of v3 * v". */
+/* view_expr: an expression of v, such as "v3 * v4 + 1". The value as text: "sum over j of v3 * v". */
 void view_expr(const struct graph *g, const struct value *v, const struct expr *e, struct text *out);
 void view_value(const struct graph *g, const struct value *v, struct text *out);
-/* The extents, of which some are names as callers know them: "heads" for key/value heads and their members. Returns the
-   rank. */
-int view_shape(const struct graph *g, const struct value *v, const char **shape);
-/* The length of a text without the blanks and the ends of lines after it. */
+/* The length of the text without blanks and newlines at its end. */
 size_t view_length(const char *text);
 
 #endif

@@ -1,5 +1,5 @@
-/* Bayesian optimisation (Jones, Schonlau and Welch, 1998): a Gaussian process over the logarithms of the knobs, with
-   the cost model's expectation as one more input that is linear; the next point is the one with the greatest expected
+/* Bayesian optimisation (Jones, Schonlau and Welch, 1998): a Gaussian process over the logarithms of the knobs. The
+   cost model's expectation is an additional linear input. The next point is the one with the maximum expected
    improvement of the log of the time. */
 #include "search.h"
 #include "strategy.h"
@@ -12,18 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Points that are weighed, and neighbours of good ones beyond these; those of which the process knows; and on how many
-   its parameters are fitted. */
+/* POOL: points that are considered. NEIGHBOURS: additional points near good ones. MAX_SEEN: points that the process
+   uses. MAX_FITTED: points that its parameters are fitted to. */
 enum { POOL = 2048, NEIGHBOURS = 1024, MAX_SEEN = 320, MAX_FITTED = 80, PARAMETERS = MAX_KNOBS + 2 };
 
 struct seen {
     int index; /* in the pool; -1: the default point */
     int64_t number;
-    double score, low; /* log of the ratio, and of the low end of its interval; infinity: failed */
-    double noise;      /* variance of the score, by its samples */
-    bool sure;         /* or was asked for with all the samples that there are */
+    double score, low; /* log of the ratio, and of the lower end of its interval; infinity: failed */
+    double noise;      /* variance of the score, estimated from the samples */
+    bool sure;         /* has all samples that a point can get, or was asked for with that many */
 };
-/* What the parameters, which are logarithms, stand for. */
+/* The values of the parameters, which are stored as logarithms. */
 struct kernel {
     int knobs;
     double steepness[MAX_KNOBS], noise, slope;
@@ -31,31 +31,35 @@ struct kernel {
 struct model {
     struct search_request request;
     struct search_pool pool;
-    double (*place)[MAX_KNOBS + 1]; /* of the pool's points: every knob from 0 to 1, then what is expected */
+    double (*place)[MAX_KNOBS + 1]; /* of the points of the pool: every knob scaled to 0 … 1, then the expectation */
     double default_place[MAX_KNOBS + 1];
-    double expected_mean, expected_worst, expected_deviation; /* in the pool */
+    double expected_mean, expected_worst, expected_deviation; /* over the pool */
     bool *asked;
     int64_t by_default;
-    int64_t explored; /* the point whose neighbours are in the pool */
-    int design, turns,
-        idle; /* points to begin with; those asked for; of these the last ones of which little was expected */
+    int64_t explored;        /* the point whose neighbours are in the pool */
+    int design, turns, idle; /* the number of initial points; points asked for; how many of the last ones had little
+                                expected improvement */
     int64_t trials;
     struct seen seen[MAX_SEEN];
     int count;
 
-    /* The process: how many points it was fitted to, and the log of its scale along every knob, of its noise, of the
-       weight of what is expected. */
+    /* The Gaussian process: the number of points that it was fitted to, and its parameters, which are logarithms of
+       the length scale along each knob, the noise, and the weight of the expectation. */
     int fitted;
     double parameter[PARAMETERS];
     struct kernel kernel;
-    double (*factor)[MAX_SEEN]; /* Cholesky's, of the first `rows` points */
-    double (*tried)[MAX_SEEN];  /* the same with parameters that are tried */
-    double (*reach)[MAX_SEEN];  /* of every point of the pool: the factor's inverse times its covariances */
+    double (*factor)[MAX_SEEN]; /* the Cholesky factor for the first `rows` points */
+    double (*tried)[MAX_SEEN];  /* the Cholesky factor for parameters that are being tried */
+    double (*reach)[MAX_SEEN];  /* for every point of the pool: the inverse of the factor times the point's
+                                   covariances */
     int rows;
-    double value[MAX_SEEN], weight[MAX_SEEN]; /* scores as the process sees them; the factor's inverse times these */
-    double works[MAX_SEEN], share; /* the same of 1 for points that can be measured and 0 for others, less their mean */
-    double mean, deviation, variance; /* of the scores; of the process in these units */
-    int now;                          /* the point that was asked for */
+    double value[MAX_SEEN], weight[MAX_SEEN]; /* scores in the units of the process; the inverse of the factor times
+                                                 these */
+    double works[MAX_SEEN], share;    /* like weight, for 1 at points that can be measured and 0 at others, minus their
+                                         mean */
+    double mean, deviation, variance; /* mean and deviation of the scores; variance of the process in units of the
+                                         deviation */
+    int now;                          /* the point that was asked for last */
 };
 
 /* ---- the process ---- */
@@ -69,7 +73,8 @@ static struct kernel kernel_of(const struct model *m, const double *parameter)
     return kernel;
 }
 
-/* Matérn's covariance of smoothness 5/2, what is linear in the expectation, and of a constant that is not known. */
+/* The sum of Matérn's covariance with smoothness 5/2, a covariance linear in the expectation, and one of an unknown
+   constant. */
 static double covariance(const struct kernel *kernel, const double *a, const double *b)
 {
     double square = 0;
@@ -87,8 +92,8 @@ static const double *place_of(const struct model *m, int seen)
     return index < 0 ? m->default_place : m->place[index];
 }
 
-/* Row `n` of the factor of the points chosen[0..n], or with NULL of the first ones; false: rounding has eaten the
-   pivot. */
+/* Computes row `n` of the factor of the points chosen[0..n], or of the first n + 1 points if `chosen` is NULL.
+   Returns false if the pivot is not positive because of rounding. */
 static bool factor_row(const struct model *m, const struct kernel *kernel, double (*factor)[MAX_SEEN],
                        const int *chosen, int n)
 {
@@ -106,9 +111,9 @@ static bool factor_row(const struct model *m, const struct kernel *kernel, doubl
     return true;
 }
 
-/* Scores in units of their deviation. What is much worse than usual for this space tells where not to go, but not how
-   the good points differ: it counts as just bad. So does what failed, but mildly: the best points often lie beside
-   those that do not fit, and `works` keeps away from these. */
+/* Converts scores to units of their deviation. A score that is much worse than others of this space shows where not
+   to search, but not how good points differ, so it is reduced to a limit. A failed point gets a mildly bad score:
+   the best points are often near points that do not fit, and `works` avoids the latter. */
 static void see(struct model *m)
 {
     double sorted[MAX_SEEN] = {0};
@@ -120,7 +125,7 @@ static void see(struct model *m)
         for (; at > 0 && sorted[at - 1] > score; at--) sorted[at] = sorted[at - 1];
         sorted[at] = score;
     }
-    const double best = sorted[0]; /* the default point is always there */
+    const double best = sorted[0]; /* the default point is always measured */
     double bad = best + 2.5 * (sorted[measured / 2] - best);
     if (bad < best + 0.1) bad = best + 0.1;
     const double failed = 0.5 * (sorted[measured / 2] < bad ? sorted[measured / 2] + bad : 2 * bad);
@@ -135,7 +140,7 @@ static void see(struct model *m)
     for (int k = 0; k < m->count; k++) m->value[k] = (m->value[k] - m->mean) / m->deviation;
 }
 
-/* What a parameter is taken to be about, and how sure that is: log-normal. */
+/* The prior of a parameter, log-normal: its mean and its deviation. */
 static void prior(const struct model *m, int k, double *about, double *within)
 {
     const int knobs = m->request.space->knobs;
@@ -143,8 +148,7 @@ static void prior(const struct model *m, int k, double *about, double *within)
     *within = k < knobs ? 0.8 : 1.3;
 }
 
-/* The log of the density of the parameters, given the chosen scores: the variance of the process is at its best
-   value. */
+/* The log of the density of the parameters given the chosen scores, with the variance of the process at its optimum. */
 static double likelihood(const struct model *m, const double *parameter, const int *chosen, int n,
                          double (*factor)[MAX_SEEN])
 {
@@ -175,8 +179,8 @@ static int by_value(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Steps along every parameter for as long as they help. Where there are too many points, the better half of those it
-   uses is the best. */
+/* Changes every parameter in steps as long as the likelihood improves. If there are too many points, half of the
+   points it uses are the best ones. */
 static void fit(struct model *m)
 {
     double(*factor)[MAX_SEEN] = m->tried;
@@ -210,7 +214,7 @@ static void fit(struct model *m)
     m->rows = 0;
 }
 
-/* Element `n` of what the process has to say of point p, after those before. */
+/* Element `n` of the reach of point p; the elements before it must be computed. */
 static void reach_point(struct model *m, int p, int n)
 {
     double sum = covariance(&m->kernel, place_of(m, n), m->place[p]);
@@ -218,7 +222,7 @@ static void reach_point(struct model *m, int p, int n)
     m->reach[p][n] = sum / m->factor[n][n];
 }
 
-/* Brings the factor, and what it says of the pool, up to all the points seen. */
+/* Updates the factor, and the reach of the pool, to all points seen. */
 static void update(struct model *m)
 {
     see(m);
@@ -226,7 +230,7 @@ static void update(struct model *m)
     while (m->rows < m->count) {
         const int n = m->rows;
         if (!factor_row(m, &m->kernel, m->factor, NULL, n)) {
-            /* More noise makes any such matrix positive. */
+            /* more noise makes any such matrix positive definite */
             m->parameter[m->request.space->knobs] += 1;
             m->kernel = kernel_of(m, m->parameter);
             m->rows = 0;
@@ -254,7 +258,7 @@ static void update(struct model *m)
 
 /* ---- the next point ---- */
 
-/* How much less than `best` a normal value is expected to be, where more counts as nothing. */
+/* The expected amount by which a normal value is below `best`; a value above it counts as 0. */
 static double improvement(double best, double mean, double deviation)
 {
     if (deviation <= 0) return best > mean ? best - mean : 0;
@@ -262,8 +266,8 @@ static double improvement(double best, double mean, double deviation)
     return deviation * (z * 0.5 * erfc(-z * 0.70710678118654752) + 0.39894228040143268 * exp(-0.5 * z * z));
 }
 
-/* The score to be beaten: the least that the process believes of the points it has seen, `luck` being the part of its
-   noise that is of the samples. */
+/* The score to improve on: the minimum of the process's estimates for the points it has seen. `luck` is the part of
+   the noise that comes from samples. */
 static double target(const struct model *m, double luck)
 {
     double inverse[MAX_SEEN], best = INFINITY;
@@ -277,13 +281,13 @@ static double target(const struct model *m, double luck)
     return best;
 }
 
-/* The point of the pool with the greatest expected improvement, in `*gain` as log of time; -1: all have been asked
-   for. */
+/* The point of the pool with the maximum expected improvement, with *gain in log of time; -1: all points have been
+   asked for. */
 static int most_promising(struct model *m, double *gain)
 {
     update(m);
-    /* What the fitted noise has beyond that of the samples is in the points themselves: another point may profit from
-       it. */
+    /* The fitted noise can exceed the noise of the samples. The difference is a property of the points, so another
+       point may have a better value. */
     const double noise = m->kernel.noise * m->variance;
     double luck = 0;
     for (int k = 0; k < m->count; k++) luck += m->seen[k].noise / m->count;
@@ -311,7 +315,7 @@ static int most_promising(struct model *m, double *gain)
     return chosen;
 }
 
-/* ---- points to begin with ---- */
+/* ---- initial points ---- */
 
 static double distance(const struct model *m, const double *a, const double *b)
 {
@@ -320,8 +324,8 @@ static double distance(const struct model *m, const double *a, const double *b)
     return square;
 }
 
-/* Of those that the cost model likes best, and of some drawn at random, in turn: the one that is farthest from all that
-   were seen. */
+/* Alternately from the points that the cost model ranks best and from random points: the point with the maximum
+   distance from all points seen. */
 static int design_point(const struct model *m)
 {
     enum { LIKED = 8, DRAWN = 24 };
@@ -365,7 +369,8 @@ static void place_point(const struct model *m, int64_t number, double *place)
     }
 }
 
-/* What is expected in units of its deviation in the pool; nothing expected is the worst that is. */
+/* The expectation in units of its deviation in the pool. A point without an expectation gets the worst one of the
+   pool. */
 static void place_expected(const struct model *m, double expected, double *place)
 {
     if (expected == INFINITY) expected = m->expected_worst;
@@ -398,7 +403,7 @@ static void place_pool(struct model *m)
     }
 }
 
-/* Where the pool is but a part of the space, the neighbours of the best point come to it. */
+/* If the pool is only a part of the space, adds the neighbours of the best point to it. */
 static void add_neighbours(struct model *m)
 {
     const struct tune_space *space = m->request.space;
@@ -459,8 +464,8 @@ static void *model_open(struct arena *arena, const struct search_request *reques
     return m;
 }
 
-/* The best point, or with `rivals` the best of those that may be as good, where more samples could show that it is not;
-   NULL: there is none. */
+/* The best point or, with `rivals`, the best of the points that may be equally good, if more samples could change
+   the result; NULL if there is none. */
 static struct seen *unsure(struct model *m, bool rivals)
 {
     const struct seen *leader = &m->seen[0];
@@ -505,7 +510,7 @@ static enum search_answer model_next(void *state, struct tune_point *point, int 
     return SEARCH_POINT;
 }
 
-/* Every other one of the worse half: what is left still covers where they were. */
+/* Forgets every second point of the worse half; the remaining points still cover the same regions. */
 static void forget(struct model *m)
 {
     const struct seen *order[MAX_SEEN];
@@ -540,7 +545,7 @@ static void model_tell(void *state, const struct tune_point *point, const struct
         seen->sure = true;
         return;
     }
-    /* Of the median of that number of samples, if they were normal. */
+    /* the variance of the median of that many samples, if the samples are normal */
     double sum = 0, squares = 0;
     for (int s = 0; s < result->samples; s++)
         sum += log(result->sample[s].seconds / result->sample[s].default_seconds) / result->samples;

@@ -1,6 +1,6 @@
-/* Successive halving (Jamieson and Talwalkar, 2016) on a lattice: a round looks at many points with few samples; the
-   best third is looked at again with three times as many, as are a few that may just have had bad luck, and the places
-   that this leaves in the next, smaller round go to neighbours of the points that stay. */
+/* Successive halving (Jamieson and Talwalkar, 2016) on a lattice. A round measures many points with few samples. The
+   best third is measured again with three times as many samples, as are a few points that may only have had bad
+   luck. The remaining places of the next, smaller round are filled with neighbours of the points that stay. */
 #include "search.h"
 #include "strategy.h"
 #include "../../support/support.h"
@@ -12,21 +12,21 @@
 
 enum { POOL = 4096, MIN_TRIALS = 64 };
 
-/* A point that was looked at, or is to be. */
+/* A point that was measured, or will be. */
 struct look {
     int64_t number;
-    double score, low; /* log of the ratio, and of the low end of its interval */
+    double score, low; /* log of the ratio, and of the lower end of its interval */
     int samples;
 };
 struct halving {
     struct search_request request;
     struct search_pool pool;
-    int ranked, drawn,
-        turns;    /* how far the cost model's order of the pool has been used, and a random one; whose turn it is */
-    int64_t left; /* trials */
-    struct look *look; /* all points that were looked at, and the default one */
+    int ranked, drawn, turns; /* ranked: how many points of the cost model's order were used; drawn: how many of a
+                                 random order; turns: selects the order */
+    int64_t left;             /* the number of trials left */
+    struct look *look;        /* all points that were measured, and the default point */
     int looks;
-    struct look *round; /* those that stay, then new ones */
+    struct look *round; /* first the points that stay, then new ones */
     int size, at;
 };
 
@@ -51,7 +51,7 @@ static bool add(struct halving *h, int64_t number)
     return true;
 }
 
-/* From both orders in turn; false: every point of the pool is known. */
+/* Adds points from both orders alternately; returns false if every point of the pool is known. */
 static bool add_from_pool(struct halving *h)
 {
     const int count = h->pool.count;
@@ -65,7 +65,8 @@ static bool add_from_pool(struct halving *h)
     return false;
 }
 
-/* Points one step away in one knob; with `far` two steps in one, or one in each of two. */
+/* Adds points that are one step away in one knob; with `far` also two steps in one knob, or one step in each of two
+   knobs. */
 static void add_neighbours(struct halving *h, int64_t number, bool far, int size)
 {
     const struct tune_space *space = h->request.space;
@@ -90,7 +91,7 @@ static int by_score(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Unless there are samples enough. */
+/* Measures the point again, unless it has enough samples. */
 static void look_again(struct halving *h, const struct look *look)
 {
     if (look->samples >= SURE_SAMPLES) return;
@@ -98,7 +99,7 @@ static void look_again(struct halving *h, const struct look *look)
     h->round[h->size++].samples = look->samples * 3 > SURE_SAMPLES ? SURE_SAMPLES : look->samples * 3;
 }
 
-/* False: there is nothing left to look at. */
+/* Returns false if no point is left to measure. */
 static bool begin_round(struct halving *h)
 {
     const bool first = h->looks == 1;
@@ -134,7 +135,7 @@ static void *halving_open(struct arena *arena, const struct search_request *requ
     struct halving *h = arena_alloc(arena, sizeof *h);
     *h = (struct halving){
         .request = *request, .pool = search_pool_make(arena, request, POOL, 0), .left = request->trials};
-    /* Every point may be looked at by all three numbers of samples. */
+    /* every point may be measured with each of the three numbers of samples */
     const int64_t max = INT64_C(3) * h->pool.count + 1;
     if (h->left <= 0) h->left = h->pool.count / 4 > MIN_TRIALS ? h->pool.count / 4 : MIN_TRIALS;
     if (h->left > max) h->left = max;

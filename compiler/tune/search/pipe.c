@@ -1,6 +1,6 @@
-/* A strategy of the user's own: a command that gets lines of JSON on standard input and writes lines of JSON to
-   standard output; pipe_help says which. A command may write ahead of the answers or never read them, may think for as
-   long as it likes, and may die at any time. */
+/* The user's own strategy: a command that reads lines of JSON from standard input and writes lines of JSON to
+   standard output; pipe_help describes them. The command may write before it reads answers, may never read them, may
+   take any time, and may end at any time. */
 #include "search.h"
 #include "strategy.h"
 #include "../../schedule/schedule.h"
@@ -28,21 +28,25 @@ const char pipe_help[] =
     "It first gets the space on standard input:\n"
     "  {\"space\": [{\"name\": \"tile_q\", \"values\": [16, 32, 64], \"usual\": 32}, ...], \"seed\": 1, \"trials\": "
     "200}\n"
-    "`usual` is the compiler's own choice, which is measured beside every candidate; `trials` is how many points it "
+    "`usual` is the default value; the default schedule is measured with every candidate. `trials` is how many points "
+    "it "
     "may ask for, 0 for no limit.\n"
-    "Then it writes to standard output, and must flush, the points that it wants to know of, one a line:\n"
+    "Then it writes to standard output, and must flush, the points to measure, one per line:\n"
     "  {\"point\": {\"tile_q\": 64, \"tile_k\": 288}, \"samples\": 5}\n"
-    "A knob that is left out has its usual value; samples are from 1 to 10000, 7 if left out, and count those that the "
-    "point has already.\n"
+    "A knob that is left out has its default value; `samples` is from 1 to 10000, 7 if left out, and includes samples "
+    "that the "
+    "point already has.\n"
     "For each it gets a line back:\n"
     "  {\"point\": {\"tile_q\": 64, \"tile_k\": 288}, \"status\": \"measured\", \"samples\": 5, \"ratio\": 0.91, "
     "\"low\": 0.89, \"high\": 0.93, \"seconds\": 0.0123}\n"
-    "`ratio` is its time over that of the usual schedule, from `low` to `high` with 95% confidence: less is better. "
+    "`ratio` is its time divided by the time of the default schedule, from `low` to `high` with 95% confidence: less "
+    "is better. "
     "`status` may also be\n"
     "\"wrong\", \"crashed\", \"late\" or \"refused\", with a \"why\" in place of the numbers. When it has seen enough "
     "it writes\n"
     "  {\"done\": true}\n"
-    "and ends. What it writes to standard error is shown. Where time is up before that, its standard input ends, and "
+    "and ends. Its standard error is shown. If the time is over before that, its standard input is "
+    "closed, and "
     "it is killed a second later.\n"
     "A command that ends without this line, writes anything else, or asks for more than `trials` points is an error.\n";
 
@@ -51,9 +55,9 @@ enum { MAX_LINE = 1 << 16, TICK_MS = 50, GRACE_MS = 1000 };
 struct pipe_search {
     struct search_request request;
     const struct options *o;
-    pid_t child; /* leader of a process group; 0: reaped */
-    int status;  /* of the child; -1: not known */
-    int in, out; /* to its standard input, from its standard output; -1: closed */
+    pid_t child; /* the leader of a process group; 0: it has been reaped */
+    int status;  /* of the child; -1: unknown */
+    int in, out; /* in: to the child's standard input; out: from its standard output; -1: closed */
     struct text unsent, unread;
     int64_t asked;
 };
@@ -93,7 +97,8 @@ static bool start(struct pipe_search *x, const char *command)
         if (!error) error = posix_spawnattr_setsigmask(&attributes, &mask);
         if (!error) error = posix_spawnattr_setsigdefault(&attributes, &by_default);
         if (!error)
-            error = posix_spawnattr_setpgroup(&attributes, 0); /* so that one kill reaches what the shell runs */
+            error = posix_spawnattr_setpgroup(&attributes, 0); /* so that one kill reaches the processes that the
+                                                                  shell starts */
         if (!error)
             error = posix_spawnattr_setflags(&attributes,
                                              POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -110,13 +115,13 @@ static bool start(struct pipe_search *x, const char *command)
     return error == 0;
 }
 
-/* Whether the child has ended; then it has been reaped. */
+/* Whether the child has ended; if so, it has been reaped. */
 static bool ended(struct pipe_search *x)
 {
     if (x->child == 0) return true;
     const pid_t got = waitpid(x->child, &x->status, WNOHANG);
     if (got == 0 || (got < 0 && errno == EINTR)) return false;
-    if (got < 0) x->status = -1; /* where SIGCHLD is ignored */
+    if (got < 0) x->status = -1; /* SIGCHLD is ignored, so the status is lost */
     x->child = 0;
     return true;
 }
@@ -127,7 +132,7 @@ static void wait_ms(long ms)
     nanosleep(&time, NULL);
 }
 
-/* Writes what the pipe takes. Whoever does not want the answers may close it. */
+/* Writes as much as the pipe takes. The command may close its standard input if it does not need the answers. */
 static void send_some(struct pipe_search *x)
 {
     sigset_t pipe_signal, before, pending;
@@ -145,7 +150,7 @@ static void send_some(struct pipe_search *x)
         else if (wrote < 0 && errno != EINTR)
             shut(&x->in);
     }
-    /* The signal of a write that failed is taken back, if it was not there before. */
+    /* removes the SIGPIPE of a failed write, unless one was pending before */
     const struct timespec now = {0, 0};
     if (x->in < 0 && !sigismember(&pending, SIGPIPE))
         while (sigtimedwait(&pipe_signal, NULL, &now) < 0 && errno == EINTR) {
@@ -157,9 +162,9 @@ static void send_some(struct pipe_search *x)
     x->unsent = rest;
 }
 
-/* ---- lines that come ---- */
+/* ---- lines from the command ---- */
 
-/* As much of what was written as a message can show. */
+/* Quotes the part of a line that fits into a message. */
 static void quote(const char *line, size_t length, struct text *out)
 {
     enum { SHOWN = 160 };
@@ -192,7 +197,7 @@ static bool refuse(const struct pipe_search *x, const char *line, size_t length,
 static bool refuse_end(struct pipe_search *x)
 {
     struct text what = {0};
-    /* Its output ends a moment before it does. */
+    /* its output closes shortly before it ends */
     for (int k = 0; k < GRACE_MS / TICK_MS && !ended(x); k++) wait_ms(TICK_MS);
     if (x->child)
         text_add(&what, "closed its output");
@@ -211,7 +216,7 @@ static bool refuse_end(struct pipe_search *x)
     return false;
 }
 
-/* Reads what there is; false: no more will come. */
+/* Reads the available bytes; returns false if no more will come. */
 static bool receive_some(struct pipe_search *x)
 {
     char bytes[4096];
@@ -224,8 +229,8 @@ static bool receive_some(struct pipe_search *x)
     }
 }
 
-/* The next line, of `length` bytes before its end, malloc'd. NULL after a message, or where the caller would wait no
-   longer: *over. */
+/* The next line, of `length` bytes without the newline, allocated with malloc. NULL after a message, or, with *over
+   set, if the search should stop waiting. */
 static char *next_line(struct pipe_search *x, size_t *length, bool *over)
 {
     bool last = false;
@@ -242,7 +247,7 @@ static char *next_line(struct pipe_search *x, size_t *length, bool *over)
             return line.data;
         }
         if (x->unread.length > MAX_LINE) {
-            refuse(x, x->unread.data, x->unread.length, "a line has no more than %d bytes", MAX_LINE);
+            refuse(x, x->unread.data, x->unread.length, "a line may have at most %d bytes", MAX_LINE);
             return NULL;
         }
         if (last || x->out < 0) {
@@ -256,7 +261,8 @@ static char *next_line(struct pipe_search *x, size_t *length, bool *over)
         send_some(x);
         struct pollfd wait[2] = {{.fd = x->out, .events = POLLIN},
                                  {.fd = x->unsent.length ? x->in : -1, .events = POLLOUT}};
-        /* What it left running may hold the pipe open for ever: when it has ended, what is there by now is all. */
+        /* A process that it started may keep the pipe open. After the command has ended, only the bytes in the pipe
+           are read. */
         const bool dead = ended(x);
         if (poll(wait, 2, dead ? 0 : TICK_MS) < 0 && errno != EINTR) {
             complain(x->o, "cannot wait for the strategy's command: %s", strerror(errno));
@@ -278,7 +284,7 @@ static int value_index(const struct pipe_search *x, const char *line, size_t len
         }
         text_add(&all, "%s%" PRId64, k == 0 ? "" : k + 1 < knob->values ? ", " : " or ", knob->value[k]);
     }
-    refuse(x, line, length, "%s is %s", knob->name, all.data);
+    refuse(x, line, length, "%s must be %s", knob->name, all.data);
     text_free(&all);
     return -1;
 }
@@ -307,7 +313,7 @@ static bool read_point(const struct pipe_search *x, const char *line, size_t len
     return true;
 }
 
-/* One line of the command's; false: a message was given, or *done. */
+/* Reads one line from the command. Returns false after a message, or with *done set. */
 static bool read_request(const struct pipe_search *x, const char *line, size_t length, struct tune_point *point,
                          int *samples, bool *done)
 {
@@ -318,25 +324,25 @@ static bool read_request(const struct pipe_search *x, const char *line, size_t l
                    *said = json_object_get(top, "done");
     bool good = true;
     if (!top)
-        good = refuse(x, line, length, "this is no JSON (%s)", error.text);
+        good = refuse(x, line, length, "this is not JSON (%s)", error.text);
     else if (!json_is_object(top))
-        good = refuse(x, line, length, "a line is a JSON object");
+        good = refuse(x, line, length, "a line must be a JSON object");
     json_object_foreach(top, name, value)
     {
         static const char *const keys[] = {"point", "samples", "done", NULL};
         bool key = false;
         for (int k = 0; keys[k]; k++) key |= strcmp(name, keys[k]) == 0;
-        if (good && !key) good = refuse(x, line, length, "'%.60s' is none of point, samples and done", name);
+        if (good && !key) good = refuse(x, line, length, "'%.60s' is unknown; expected point, samples or done", name);
     }
     if (good && said && !(json_is_true(said) && json_object_size(top) == 1))
-        good = refuse(x, line, length, "the last line is {\"done\": true}");
+        good = refuse(x, line, length, "the last line must be {\"done\": true}");
     *done = good && said;
     if (good && !said) {
         if (!json_is_object(given))
-            good = refuse(x, line, length, "\"point\" is an object with values of knobs");
+            good = refuse(x, line, length, "\"point\" must be an object with values of knobs");
         else if (many &&
                  !(json_is_integer(many) && json_integer_value(many) >= 1 && json_integer_value(many) <= MAX_SAMPLES))
-            good = refuse(x, line, length, "\"samples\" is a whole number from 1 to %d", MAX_SAMPLES);
+            good = refuse(x, line, length, "\"samples\" must be an integer from 1 to %d", MAX_SAMPLES);
         else if (x->request.trials > 0 && x->asked >= x->request.trials)
             good = refuse(x, line, length, "it has asked for all of its %" PRId64 " trials", x->request.trials);
         else
@@ -347,9 +353,9 @@ static bool read_request(const struct pipe_search *x, const char *line, size_t l
     return good && !said;
 }
 
-/* ---- lines that go ---- */
+/* ---- lines to the command ---- */
 
-/* Adds the object as a line; it is given back. */
+/* Adds the object as a line and frees it. */
 static void add_line(struct pipe_search *x, json_t *object)
 {
     char *line = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
@@ -369,7 +375,7 @@ static void add_space(struct pipe_search *x)
                                                (json_int_t)knob->value[knob->default_at]));
     }
     json_object_set_new(top, "space", knobs);
-    /* The largest seeds are beyond the library's integers. */
+    /* the largest seeds do not fit into the integers of the JSON library */
     char *text = json_dumps(top, JSON_COMPACT);
     if (text)
         text_add(&x->unsent, "%.*s,\"seed\":%" PRIu64 ",\"trials\":%" PRId64 "}\n", (int)strlen(text) - 1, text,
@@ -400,7 +406,7 @@ static void pipe_tell(void *state, const struct tune_point *point, const struct 
         add_number(top, "high", gain.high);
         add_number(top, "seconds", tune_seconds(result));
     } else {
-        /* What a compiler said may be cut within a character. */
+        /* the message of a compiler may have been truncated inside a character */
         char why[sizeof result->why];
         memcpy(why, result->why, sizeof why);
         json_t *word = json_string(why);

@@ -1,5 +1,5 @@
-/* Strategies as one interface, what they share, and the two that learn nothing from results: all points in the cost
-   model's order, and at random. */
+/* The interface of strategies, and the two strategies that do not learn from results: all points in the cost model's
+   order, and random points. */
 #include "search.h"
 #include "strategy.h"
 #include "../../support/support.h"
@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- exhaustive: every point but the default one, whose ratio is 1 by definition ---- */
+/* ---- exhaustive: every point except the default one, whose ratio is 1 by definition ---- */
 
 enum { MAX_EXHAUSTIVE = 1 << 16 };
 struct exhaustive {
@@ -101,7 +101,7 @@ struct search {
     bool over;
 };
 
-/* NULL after a message. */
+/* Returns NULL after a message. */
 static const struct strategy *strategy_find(const char *name, const struct options *o)
 {
     const struct strategy *strategy = NULL;
@@ -111,7 +111,7 @@ static const struct strategy *strategy_find(const char *name, const struct optio
     if (!strategy) {
         struct text all = {0};
         for (int k = 0; k < STRATEGY_COUNT; k++) text_add(&all, "%s, ", strategies[k]->name);
-        complain(o, "--strategy: '%s' is none of %spipe:COMMAND", name, all.data);
+        complain(o, "--strategy: unknown strategy '%s'; expected one of %spipe:COMMAND", name, all.data);
         const char *near = nearest_word(name, search_names);
         if (near) fprintf(stderr, "attnc: note: did you mean '%s'?\n", near);
         text_free(&all);
@@ -144,7 +144,7 @@ struct search *search_open(const char *name, const struct search_request *reques
 bool search_next(struct search *s, struct tune_point *point, int *samples, bool *failed)
 {
     enum search_answer answer = SEARCH_OVER;
-    /* A command says itself when it is done, and is told when it asks for too much. */
+    /* a command ends its search itself, and gets an error if it asks for too many trials */
     const bool enough = s->strategy != &search_pipe && s->request.trials > 0 && s->asked >= s->request.trials;
     if (!s->over && !enough) answer = s->strategy->next(s->state, point, samples);
     s->over = answer != SEARCH_POINT;

@@ -1,4 +1,4 @@
-/* What the strategies share: numbers drawn from a seed, the pool of points, the score of a result. */
+/* Functions shared by strategies: random numbers from a seed, the pool of points, the score of a result. */
 #include "search.h"
 #include "strategy.h"
 #include "../result.h"
@@ -20,8 +20,8 @@ uint64_t search_bits(uint64_t seed, uint64_t stream, uint64_t k)
     return (uint64_t)out[1] << 32 | out[0];
 }
 
-/* A Feistel network over the least even number of bits that hold all numbers; what falls outside goes round again,
-   which still is a permutation. */
+/* A Feistel network over the minimum even number of bits that holds all numbers. A result outside the range is
+   passed through the network again, so the mapping is still a permutation. */
 int64_t search_shuffled(uint64_t seed, int64_t count, int64_t k)
 {
     int half = 1;

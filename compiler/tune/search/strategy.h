@@ -1,4 +1,4 @@
-/* What the strategies share, for the files of tune/search/ only. */
+/* Functions shared by strategies, only for the files of tune/search/. */
 #ifndef ATTNC_TUNE_SEARCH_STRATEGY_H
 #define ATTNC_TUNE_SEARCH_STRATEGY_H
 
@@ -9,41 +9,42 @@
 
 enum search_answer { SEARCH_POINT, SEARCH_OVER, SEARCH_FAILED };
 
-/* A strategy: its state lives in the arena, which is freed after `close`. */
+/* A strategy. Its state is allocated in the arena, which is freed after `close`. */
 struct strategy {
     const char *name;
-    /* `argument`: what follows the colon of pipe:COMMAND. NULL after a message. */
+    /* `argument`: the text after the colon of pipe:COMMAND. Returns NULL after a message. */
     void *(*open)(struct arena *arena, const struct search_request *request, const char *argument,
                   const struct options *o);
-    /* As search_next and search_tell, which keep to the limit of trials. */
+    /* Like search_next and search_tell, which enforce the limit of trials. */
     enum search_answer (*next)(void *state, struct tune_point *point, int *samples);
     void (*tell)(void *state, const struct tune_point *point, const struct tune_result *result);
-    void (*close)(void *state); /* or NULL */
+    void (*close)(void *state); /* may be NULL */
 };
 extern const struct strategy search_halving, search_model, search_pipe;
 
-/* Samples of a first look, of a trial, and of one that a choice rests on; the most that a command may ask for. */
+/* The number of samples: of a first measurement, of a trial, of a point that is chosen, and the maximum that a
+   command may ask for. */
 enum { FEW_SAMPLES = 3, TRIAL_SAMPLES = 7, SURE_SAMPLES = 21, MAX_SAMPLES = 10000 };
 
-/* 64 bits: number `k` of a stream, by Philox. The same for the same three numbers, on every machine. */
+/* 64 random bits: number `k` of a stream, by Philox. Equal arguments give equal bits on every machine. */
 uint64_t search_bits(uint64_t seed, uint64_t stream, uint64_t k);
-enum { STREAM_ORDER, STREAM_DESIGN = 16 }; /* the order takes a stream for each of its rounds */
-/* Number k of the whole numbers below `count`, shuffled. */
+enum { STREAM_ORDER, STREAM_DESIGN = 16 }; /* each round of the order uses one stream */
+/* The k-th of the integers below `count` in a shuffled order. */
 int64_t search_shuffled(uint64_t seed, int64_t count, int64_t k);
 
-/* The points that a search considers: all but the default one, or where there are more than `max` a part drawn at
-   random, with room for others. */
+/* The points that a search considers: all points except the default one, or, if there are more than `max`, a random
+   part of them, with room for more. */
 struct search_pool {
     int count;
-    int64_t *number;  /* ascending where all are there, else in the order of the draw */
-    double *expected; /* log of the cost model's seconds; infinity: it expects none */
-    int *ranked;      /* indices, the best expected first; ties by number */
+    int64_t *number;  /* ascending if all points are included, else in the order in which they were drawn */
+    double *expected; /* log of the seconds that the cost model expects; infinity: no expectation */
+    int *ranked;      /* indices, the lowest expectation first; ties by number */
 };
 struct search_pool search_pool_make(struct arena *arena, const struct search_request *request, int max, int room);
-/* The log of what the cost model expects; infinity where it says nothing of use. */
+/* The log of the cost model's expectation; infinity if it has none. */
 double search_expected(const struct search_request *request, int64_t number);
 
-/* The log of the ratio that was measured; infinity where nothing was, whatever the reason. */
+/* The log of the measured ratio; infinity if nothing was measured, for any reason. */
 double search_score(const struct tune_result *result);
 
 void search_learn_nothing(void *state, const struct tune_point *point, const struct tune_result *result);

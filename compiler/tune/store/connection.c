@@ -12,7 +12,7 @@
 
 int store_patience = 30000;
 
-/* ---- what went wrong ---- */
+/* ---- errors ---- */
 
 bool store_wrong(struct store *s, enum status status, const char *format, ...)
 {
@@ -46,7 +46,7 @@ bool store_failed(struct store *s)
         return store_wrong(s, STATUS_MACHINE, "another program has kept it locked for %g s", store_patience / 1000.0);
     case SQLITE_READONLY:
         return store_wrong(s, STATUS_MACHINE, "cannot be written: the file or its folder is read-only");
-    case SQLITE_NOTADB: return store_wrong(s, STATUS_INPUT, "this is no database");
+    case SQLITE_NOTADB: return store_wrong(s, STATUS_INPUT, "this is not a database");
     case SQLITE_CORRUPT: return store_wrong(s, STATUS_INPUT, "this database is damaged");
     case SQLITE_NOMEM: return store_wrong(s, STATUS_MACHINE, "out of memory");
     case SQLITE_PERM:
@@ -92,7 +92,7 @@ sqlite3_stmt *store_ask(struct store *s, const char *sql, const char *types, ...
 
 bool store_again(struct store *s, sqlite3_stmt *statement, const char *types, ...)
 {
-    sqlite3_reset(statement); /* what it returns is the failure of the turn before, which was told then */
+    sqlite3_reset(statement); /* its result is the failure of the previous execution, which was already reported */
     va_list list;
     va_start(list, types);
     const bool bound = bind_all(s, statement, types, list);
@@ -143,7 +143,7 @@ bool store_read(struct store *s)
     return store_do(s, "BEGIN", "");
 }
 
-/* Some failures, a full disk among them, have ended the transaction by themselves. */
+/* Some failures, such as a full disk, have already ended the transaction. */
 static void back(struct store *s)
 {
     if (!sqlite3_get_autocommit(s->db)) sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);

@@ -1,4 +1,4 @@
-/* What the files of the store share: the connection and statements on it, the schema, rows. */
+/* Declarations shared by the files of the store: the connection and its statements, the schema, rows. */
 #ifndef ATTNC_TUNE_STORE_CONNECTION_H
 #define ATTNC_TUNE_STORE_CONNECTION_H
 
@@ -9,49 +9,50 @@
 
 #include <sqlite3.h>
 
-/* Says what SQLite has just refused to do, in words for people; false. */
+/* Reports the last error of SQLite in words for people; returns false. */
 bool store_failed(struct store *s);
-/* A message of our own, after the file's name; false. */
+/* Reports an error after the file's name; returns false. */
 bool store_wrong(struct store *s, enum status status, const char *format, ...) IR_PRINTF(3, 4);
-/* A statement with its parameters bound: `types` has i (int64_t), d (double) or t (const char *) for each. store_done
-   ends it. */
+/* Makes a statement and binds its parameters: `types` has i (int64_t), d (double) or t (const char *) for each. End
+   it with store_done. */
 sqlite3_stmt *store_ask(struct store *s, const char *sql, const char *types, ...);
-/* The same for the next turn of a statement. */
+/* Resets the statement and binds new parameters. */
 bool store_again(struct store *s, sqlite3_stmt *statement, const char *types, ...);
-/* 1: there is a row; 0: no more; -1 after a message. */
+/* Returns 1 if there is a row, 0 if there are no more, -1 after a message. */
 int store_row(struct store *s, sqlite3_stmt *statement);
-/* To the end of the statement, without its rows. */
+/* Runs the statement to its end and ignores its rows. */
 bool store_step(struct store *s, sqlite3_stmt *statement);
 void store_done(sqlite3_stmt *statement);
 bool store_do(struct store *s, const char *sql, const char *types, ...);
-/* Every writer takes the lock before it reads, so that what it read still holds when it writes. `well`: what came of
-   all in between; else nothing is kept. */
+/* Every writer takes the lock before it reads, so that the values it read are still current when it writes. `well`:
+   whether everything in between succeeded; if not, nothing is kept. */
 bool store_write(struct store *s);
 bool store_written(struct store *s, bool well);
-/* What is read in between is of one moment. */
+/* All reads between these two see the same state of the database. */
 bool store_read(struct store *s);
 bool store_have_read(struct store *s, bool well);
 
 /* ---- the schema ---- */
 
 enum { STORE_IS_ATTNC = 0x61746e63 }; /* PRAGMA application_id: "atnc" */
-/* The steps there are: the version of the schema after all of them. */
+/* The number of steps, which is the version of the schema after all of them. */
 int store_newest(void);
-/* The version in the database: 0 where there is nothing in it; -1 after a message (another program's, a newer one). */
+/* The version of the database: 0 if it is empty; -1 after a message (it belongs to another program or a newer
+   version). */
 int store_version(struct store *s);
 bool store_migrate(struct store *s);
 
 /* ---- rows ---- */
 
-/* The experiment's id: found, or made. */
+/* Finds or inserts the experiment and returns its id. */
 bool store_experiment(struct store *s, const struct tune_experiment *e, int64_t *id);
 bool store_experiment_read(struct store *s, int64_t id, struct arena *arena, struct tune_experiment *e);
-/* The trial has the result of another one, whose key that is. */
+/* Records that `trial` shares the result of the trial whose key is `key`. */
 bool store_set_same(struct store *s, int64_t trial, double finished, const char *status, const char *key);
 bool store_choose(struct store *s, int64_t trial, const struct tune_point *point, const struct tune_space *space);
 bool store_set_result(struct store *s, int64_t trial, double finished, const struct tune_result *result);
-/* The trial with its schedule and samples; of one that shares a result, that of the other. `statement` has a row of
-   STORE_TRIAL_COLUMNS first, from STORE_TRIALS. */
+/* The trial with its schedule and samples; if it shares a result, that result. `statement` must begin with a row of
+   STORE_TRIAL_COLUMNS from STORE_TRIALS. */
 #define STORE_TRIALS "trials t LEFT JOIN trials o ON o.key = t.same_as"
 #define STORE_TRIAL_COLUMNS \
     "t.id, t.begun, coalesce(o.status, t.status), coalesce(o.why, t.why), coalesce(o.work, t.work), coalesce(o.peak, " \
@@ -65,13 +66,13 @@ double store_now(void);
 
 /* ---- processes ---- */
 
-/* This one, in one line. */
+/* This process, described in one line. */
 const char *process_here(struct arena *arena);
-/* Whether a process of before, which said so of itself and began a trial then, has ended. Of one on another machine
-   that is known after a day. */
+/* Whether a process that was described by process_here, and began a trial at that time, has ended. For a process on
+   another machine this is assumed after a day. */
 bool process_gone(const char *process, double begun);
 
-/* Milliseconds that another process's lock is waited for. */
+/* how many milliseconds to wait for the lock of another process */
 extern int store_patience;
 
 #endif

@@ -1,5 +1,5 @@
-/* Joins two databases: what the other one has and this one lacks is copied, known by the random keys of runs and
-   trials. */
+/* Merges two databases: copies the rows that only the other one has. Runs and trials are identified by their random
+   keys. */
 #include "connection.h"
 #include "store.h"
 #include "../../spec/spec.h"
@@ -12,10 +12,10 @@
 
 struct merge {
     struct store *to, *from;
-    struct arena *arena; /* of one trial */
+    struct arena *arena; /* for one trial */
 };
 
-/* The id of the row with the key in a table; 0: there is none. */
+/* The id of the row with the key in a table; 0 if there is none. */
 static bool find_key(struct store *s, const char *sql, const char *key, int64_t *id, double *finished)
 {
     sqlite3_stmt *q = store_ask(s, sql, "t", key);
@@ -26,8 +26,8 @@ static bool find_key(struct store *s, const char *sql, const char *key, int64_t 
     return row >= 0;
 }
 
-/* A trial that both have is taken from where it was finished last: it may have been running when the one was copied, or
-   have been given more samples. */
+/* If both databases have a trial, the version that was finished last is kept: it may have been running when one was
+   copied, or may have got more samples. */
 static bool merge_trial(struct merge *m, sqlite3_stmt *row, const struct tune_space *space, int64_t run)
 {
     struct tune_trial trial;

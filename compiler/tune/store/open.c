@@ -1,5 +1,5 @@
-/* The database that results are kept in: opened so that no other file is harmed, written so that nothing is ever half
-   there, and its failures in words. */
+/* Opens the database of results. No other file is harmed, every write is completed or undone, and failures are
+   reported in words. */
 #include "connection.h"
 #include "store.h"
 #include "../../support/support.h"
@@ -15,7 +15,7 @@
 
 /* ---- opening ---- */
 
-/* A file can be made there: SQLite's own reason would be that of its second attempt. */
+/* Checks that a file can be created there. SQLite would report the reason of its second attempt. */
 static bool can_be_made(struct store *s)
 {
     struct text where = {0};
@@ -23,11 +23,12 @@ static bool can_be_made(struct store *s)
     const bool can = access(where.data, W_OK | X_OK) == 0;
     const int why = errno;
     text_free(&where);
-    return can || store_wrong(s, STATUS_MACHINE, "cannot be made: %s", strerror(why));
+    return can || store_wrong(s, STATUS_MACHINE, "cannot be created: %s", strerror(why));
 }
 
-/* Whether the file may be opened at all, from its first bytes: SQLite would clean up beside another program's database.
-   The first transaction that makes a database of ours puts our mark there, before there is a log that could hide it. */
+/* Checks from its first bytes whether the file may be opened: SQLite would remove files next to another program's
+   database. The first transaction that creates our database writes our mark there, before a log exists that could
+   hide it. */
 static bool ours(struct store *s, bool readonly)
 {
     unsigned char head[100] = {0};
@@ -44,17 +45,17 @@ static bool ours(struct store *s, bool readonly)
     close(file);
     if (!known || got < 0) return store_wrong(s, STATUS_MACHINE, "%s", strerror(why));
     if (!S_ISREG(info.st_mode))
-        return store_wrong(s, STATUS_INPUT, "this is no file but a %s",
+        return store_wrong(s, STATUS_INPUT, "this is not a file but a %s",
                            S_ISDIR(info.st_mode) ? "folder" : "device or pipe");
     if (got == 0) return true;
     if (got < (ssize_t)sizeof head || memcmp(head, "SQLite format 3", 16) != 0)
-        return store_wrong(s, STATUS_INPUT, "this is no database");
+        return store_wrong(s, STATUS_INPUT, "this is not a database");
     const unsigned mark = (unsigned)head[68] << 24 | (unsigned)head[69] << 16 | (unsigned)head[70] << 8 | head[71];
-    return mark == STORE_IS_ATTNC || store_wrong(s, STATUS_INPUT, "this is a database of another program");
+    return mark == STORE_IS_ATTNC || store_wrong(s, STATUS_INPUT, "this database belongs to another program");
 }
 
-/* A write-ahead log needs memory that all its users share: where files come from another machine, those there would not
-   see it. */
+/* A write-ahead log needs memory shared by all users. If the files are on a network, users on other machines would
+   not see it. */
 static bool shared_between_machines(const struct store *s)
 {
     static const unsigned elsewhere[] = {
@@ -82,8 +83,8 @@ static bool connect(struct store *s, const char *name, int flags)
            store_failed(s);
 }
 
-/* Readers, too, have to make files beside the database, unless nobody can be writing: in a folder that they cannot
-   write, without a log that is not yet in the database, SQLite may be told that it does not change. */
+/* Readers also create files next to the database, unless nobody can be writing: if they cannot write to the folder,
+   and there is no log that is not yet in the database, SQLite may be told that the database does not change. */
 static bool left_behind(const struct store *s, const char *suffix)
 {
     struct stat info;
@@ -98,8 +99,8 @@ static bool connect_unchanging(struct store *s)
 {
     if (left_behind(s, "-wal") || left_behind(s, "-journal"))
         return store_wrong(s, STATUS_MACHINE,
-                           "a tuner that died left a log beside it, which takes a folder that can be written to read: "
-                           "copy both to one");
+                           "a tuner that was killed left a log next to it; reading the log needs a writable folder: "
+                           "copy both files to one");
     struct text uri = {0};
     text_add(&uri, "file:");
     for (const char *at = s->name; *at; at++) {
@@ -114,7 +115,7 @@ static bool connect_unchanging(struct store *s)
     return done;
 }
 
-/* An older database is brought up to date in memory, and stays as it is. */
+/* Migrates an older database in memory; the file is unchanged. */
 static bool migrate_copy(struct store *s)
 {
     sqlite3 *from = s->db;
@@ -130,7 +131,7 @@ static bool migrate_copy(struct store *s)
     return done && store_migrate(s);
 }
 
-/* All that it follows from is read at one moment: another process may be making the tables. */
+/* Reads everything at one moment, because another process may be creating the tables. */
 static int version_now(struct store *s)
 {
     const int version = store_read(s) ? store_version(s) : -1;
@@ -140,7 +141,7 @@ static int version_now(struct store *s)
 
 static bool open_to_read(struct store *s)
 {
-    /* A connection that may only read would leave an empty log behind. */
+    /* A connection opened read-only would leave an empty log. */
     if (!connect(s, s->name, SQLITE_OPEN_READWRITE) || !store_do(s, "PRAGMA query_only = ON", "")) return false;
     const int code = sqlite3_exec(s->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) & 0xff;
     if ((code == SQLITE_CANTOPEN || code == SQLITE_READONLY) && !connect_unchanging(s)) return false;
@@ -148,7 +149,7 @@ static bool open_to_read(struct store *s)
     return version >= 0 && (version == store_newest() || migrate_copy(s));
 }
 
-/* A limit on the size of files is then an error like a full disk, and does not end the program. */
+/* With this, a limit on the size of files is an error like a full disk, and does not end the program. */
 static void outlive_limits(void)
 {
     struct sigaction now;
@@ -161,14 +162,14 @@ static bool open_to_write(struct store *s)
     if (!connect(s, s->name, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)) return false;
     const int version = version_now(s);
     if (version < 0) return false;
-    /* A commit is on the disk when it returns: that takes milliseconds, what it keeps took seconds to measure. */
+    /* A commit is on the disk when it returns. This takes milliseconds; the results took seconds to measure. */
     if (!store_do(s, "PRAGMA synchronous = FULL", "")) return false;
     if (version < store_newest() && !store_migrate(s)) return false;
-    /* SQLite would open what cannot be written, and say so at the first trial. */
+    /* SQLite would open a file that cannot be written, and report it only at the first trial. */
     if (sqlite3_db_readonly(s->db, "main") == 1)
         return store_wrong(s, STATUS_MACHINE, "cannot be written: the file or its folder is read-only");
-    /* With a log readers and a writer do not wait for each other. Where it cannot be had, or others are at work, the
-       database stays as it is: that is safe too. */
+    /* With a log, readers and a writer do not wait for each other. If there can be no log, or others use the
+       database, the mode stays as it is, which is safe too. */
     sqlite3_exec(s->db, shared_between_machines(s) ? "PRAGMA journal_mode = DELETE" : "PRAGMA journal_mode = WAL", NULL,
                  NULL, NULL);
     return true;

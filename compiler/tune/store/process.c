@@ -1,5 +1,5 @@
-/* Which process runs a trial, in a form that another can ask about later: a process that was killed cannot say so
-   itself. */
+/* Describes the process that runs a trial so that another process can check later whether it still runs: a process
+   that was killed cannot report that itself. */
 #include "connection.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 static const double A_DAY = 86400;
 
-/* What a process number counts in: the machine, since when it is up, and the container. */
+/* Process numbers are unique within a place: a machine, since its last boot, and a container. */
 struct place {
     char machine[65], boot[65], container[65];
 };
@@ -27,14 +27,14 @@ static struct place this_place(void)
     return p;
 }
 
-/* When the process began, in ticks since the machine was started; 0: there is none that still runs. */
+/* When the process began, in ticks since the machine was started; 0 if no such process is running. */
 static unsigned long long process_begun(long id)
 {
     char path[64], line[1024], state;
     snprintf(path, sizeof path, "/proc/%ld/stat", id);
     FILE *file = fopen(path, "r");
     unsigned long long begun = 0;
-    /* its name may have blanks and brackets; the state is the third word, the beginning the 22nd */
+    /* its name may contain blanks and brackets; the state is the third word, the start time the 22nd */
     const char *after = file && fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
     if (after &&
         sscanf(after + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &state,
@@ -63,5 +63,5 @@ bool process_gone(const char *process, double begun)
                same_boot = strcmp(p.boot, here.boot) == 0 && strcmp(p.boot, "-") != 0;
     if (same_machine && !same_boot) return true;
     if (same_boot && strcmp(p.container, here.container) == 0 && started > 0) return process_begun(id) != started;
-    return store_now() - begun > A_DAY; /* it cannot be asked from here */
+    return store_now() - begun > A_DAY; /* a process in another place cannot be checked from here */
 }

@@ -1,4 +1,4 @@
-/* Experiments, runs and trials as rows: written each in one transaction, and read back. */
+/* Experiments, runs and trials as rows: each is written in one transaction, and read back. */
 #include "connection.h"
 #include "store.h"
 #include "../../schedule/schedule.h"
@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Every column of an experiment but its space, for `store_ask` and in this order. */
+/* All columns of an experiment except its space, for `store_ask`, in this order. */
 #define EXPERIMENT_TYPES "tttttiiiiii"
 #define EXPERIMENT_VALUES(e) \
     (e)->spec_hash, (e)->machine, (e)->compiler, (e)->attnc, (e)->target, (e)->shape.batch, (e)->shape.heads, \
@@ -196,7 +196,7 @@ bool store_choose(struct store *s, int64_t trial, const struct tune_point *point
     return true;
 }
 
-/* That trial t is at the point. */
+/* Appends the condition that trial t is at the point. */
 static void at_point(struct text *sql, const struct tune_point *point, const struct tune_space *space)
 {
     for (int k = 0; k < space->knobs; k++)
@@ -206,7 +206,7 @@ static void at_point(struct text *sql, const struct tune_point *point, const str
                  k, point->at[k]);
 }
 
-/* The run's trial at the point that nobody is at work on and that has no result; 0: there is none. */
+/* The run's trial at the point that has no result and that no process is running; 0 if there is none. */
 static bool find_interrupted(struct store *s, int64_t run, const struct tune_point *point,
                              const struct tune_space *space, struct arena *arena, int64_t *trial)
 {
@@ -261,7 +261,7 @@ bool store_set_result(struct store *s, int64_t trial, double finished, const str
                   "dttddddti", finished, tune_status_name[result->status], result->why, result->work, result->peak,
                   result->bytes, result->bandwidth, result->code, trial))
         return false;
-    if (sqlite3_changes(s->db) != 1) return store_wrong(s, STATUS_MACHINE, "trial %" PRId64 " is there no more", trial);
+    if (sqlite3_changes(s->db) != 1) return store_wrong(s, STATUS_MACHINE, "trial %" PRId64 " no longer exists", trial);
     if (!store_do(s, "DELETE FROM samples WHERE trial = ?", "i", trial)) return false;
     if (result->samples == 0) return true;
     sqlite3_stmt *q = store_ask(s, "INSERT INTO samples (trial, position, seconds, usual) VALUES (?, ?, ?, ?)", "");
@@ -307,7 +307,7 @@ bool store_share(struct store *s, int64_t trial, int64_t measured)
     return store_write(s) && store_written(s, share(s, trial, measured));
 }
 
-/* ---- back from rows ---- */
+/* ---- reading rows ---- */
 
 static bool samples_read(struct store *s, struct arena *arena, struct tune_trial *trial)
 {
@@ -374,12 +374,12 @@ bool store_trial_read(struct store *s, sqlite3_stmt *statement, const struct tun
     return choices_read(s, space, trial) && samples_read(s, arena, trial);
 }
 
-/* The trials that a question about a run is about: its own, or those of all runs of its experiment. */
+/* The trials for a query about a run: those of the run, or of all runs of its experiment. */
 #define OF_RUN \
     " WHERE (t.run = ?1 OR (?2 AND t.run IN (SELECT o.id FROM runs o JOIN runs r ON o.experiment = r.experiment " \
     "WHERE r.id = ?1)))"
 
-/* The last trial with a result at the point or, where that is NULL, with that C. */
+/* The last trial with a result: at the point or, if that is NULL, with that C code. */
 static bool find(struct store *s, int64_t run, bool anywhere, const struct tune_point *point, const char *code,
                  const struct tune_space *space, struct arena *arena, struct tune_trial **found)
 {
@@ -434,8 +434,8 @@ static bool trials_read(struct store *s, bool anywhere, struct arena *arena, str
     return well && row == 0;
 }
 
-/* All runs of the spec, of any where the name is NULL; or the one with the id, where that is not 0; `anywhere`: with
-   the trials of all runs of its experiment. */
+/* All runs of the spec, or of all specs if the name is NULL; or only the run with the id, if the id is not 0.
+   `anywhere`: with the trials of all runs of the experiment. */
 static int runs_read(struct store *s, const char *spec_name, int64_t id, bool anywhere, struct arena *arena,
                      struct tune_run **runs)
 {

@@ -1,14 +1,14 @@
-/* The tables that trials are kept in, and how a database of before becomes one of today. */
+/* The tables of the database, and the migration of older databases. */
 #include "connection.h"
 #include "store.h"
 #include "../../support/support.h"
 
-/* Each step leads from the version of its index to the next; a step that was once released is never changed, a new one
-   is added. Positions count from 0; times are seconds since 1970; what is not known is NULL. `key` is 128 random bits,
-   by which databases that are merged know what they have in common; `id` belongs to one database. */
+/* Each step migrates from the version of its index to the next one. A released step is never changed; new steps are
+   appended. Positions count from 0; times are seconds since 1970; unknown values are NULL. `key` is 128 random bits,
+   which identify a row in databases that are merged; `id` is only valid in one database. */
 static const char *const steps[] = {
-    /* An experiment: what trials have to agree in to be compared. Its space: knobs, and the values of each, one of
-       which is the compiler's own choice. */
+    /* An experiment: trials can be compared if they agree in all of it. Its space: knobs, and the values of each,
+       one of which is the default. */
     "CREATE TABLE experiments (id INTEGER PRIMARY KEY, spec_hash TEXT NOT NULL, machine TEXT NOT NULL, compiler TEXT "
     "NOT NULL, attnc TEXT NOT NULL,"
     " target TEXT NOT NULL, batch INTEGER NOT NULL, heads INTEGER NOT NULL, kv_heads INTEGER NOT NULL, length INTEGER "
@@ -20,28 +20,29 @@ static const char *const steps[] = {
     "value INTEGER NOT NULL,"
     " usual INTEGER NOT NULL CHECK (usual IN (0, 1)), PRIMARY KEY (knob, position), UNIQUE (knob, value)) WITHOUT "
     "ROWID;"
-    /* A run: one search. The seed is in decimal digits, because half of the 64-bit ones are beyond SQL's integers. */
+    /* A run: one search. The seed is stored as decimal digits, because half of the 64-bit seeds are too large for
+       SQL's integers. */
     "CREATE TABLE runs (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, experiment INTEGER NOT NULL REFERENCES "
     "experiments ON DELETE CASCADE,"
     " spec_name TEXT NOT NULL, spec_text TEXT NOT NULL, strategy TEXT NOT NULL, seed TEXT NOT NULL, begun REAL NOT "
     "NULL);"
-    /* A trial: one point, measured in one process. `finished` is NULL, and the status 'running', until all of it is
-       known. work: FLOPs of a call; peak: the machine's FLOPs a second; bytes: moved by a call; bandwidth: the
-       machine's bytes a second. */
+    /* A trial: one point, measured in one process. `finished` is NULL and the status is 'running' until the result
+       is complete. work: FLOPs of a call; peak: the machine's FLOPs per second; bytes: moved by a call; bandwidth:
+       the machine's bytes per second. */
     "CREATE TABLE trials (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, run INTEGER NOT NULL REFERENCES runs ON "
     "DELETE CASCADE, begun REAL NOT NULL,"
     " finished REAL, status TEXT NOT NULL, why TEXT, work REAL, peak REAL, bytes REAL, bandwidth REAL, CHECK "
     "((finished IS NULL) = (status = 'running')));"
-    /* The point: for each knob, which of its values. */
+    /* The point: for each knob, the position of its value. */
     "CREATE TABLE choices (trial INTEGER NOT NULL REFERENCES trials ON DELETE CASCADE, knob INTEGER NOT NULL, position "
     "INTEGER NOT NULL,"
     " PRIMARY KEY (trial, knob), FOREIGN KEY (knob, position) REFERENCES knob_values (knob, position)) WITHOUT ROWID;"
-    /* Seconds of a call of the candidate, and of the default schedule beside it. */
+    /* Seconds of a call of the candidate, and of the default schedule measured with it. */
     "CREATE TABLE samples (trial INTEGER NOT NULL REFERENCES trials ON DELETE CASCADE, position INTEGER NOT NULL, "
     "seconds REAL NOT NULL, usual REAL NOT NULL,"
     " PRIMARY KEY (trial, position)) WITHOUT ROWID;",
 
-    /* For those who read with SQL: a row for each knob of a trial; a row for each trial, with its schedule as text. */
+    /* For people who use SQL: one row per knob of a trial, and one row per trial with its schedule as text. */
     "CREATE INDEX trials_of_run ON trials (run);"
     "CREATE INDEX runs_of_experiment ON runs (experiment, strategy, seed);"
     "CREATE VIEW trial_knobs AS SELECT c.trial, k.name, v.value, v.usual FROM choices c JOIN knobs k ON k.id = c.knob"
@@ -59,9 +60,9 @@ static const char *const steps[] = {
     " (SELECT avg(usual) FROM samples s WHERE s.trial = t.id) AS mean_usual"
     " FROM trials t JOIN runs r ON r.id = t.run JOIN experiments e ON e.id = r.experiment;",
 
-    /* process: which one began the trial (process.c), so that one that was killed is known to run no more. code: a hash
-       of the C that was measured; same_as: the key of the trial that had the same C and was measured in place of this
-       one, whose result is this one's too. */
+    /* process: the process that began the trial (process.c), so that a trial of a killed process is not taken for
+       running. code: a hash of the C code that was measured. same_as: the key of the trial with the same C code that
+       was measured in place of this one and whose result is shared. */
     "ALTER TABLE trials ADD COLUMN process TEXT;"
     "ALTER TABLE trials ADD COLUMN code TEXT;"
     "ALTER TABLE trials ADD COLUMN same_as TEXT;"
@@ -83,7 +84,7 @@ static const char *const steps[] = {
     " FROM trials t JOIN runs r ON r.id = t.run JOIN experiments e ON e.id = r.experiment LEFT JOIN trials o ON o.key "
     "= t.same_as;",
 
-    /* backward: 1 where the gradients were measured, from what forward saved; else forward. */
+    /* backward: 1 if the gradients were measured, with the values that forward saved; 0 for forward. */
     "ALTER TABLE experiments ADD COLUMN backward INTEGER NOT NULL DEFAULT 0 CHECK (backward IN (0, 1));"
     "DROP VIEW results;"
     "CREATE VIEW results AS SELECT t.id AS trial, r.id AS run, r.spec_name, e.machine, e.compiler, e.target, e.batch, "
@@ -124,13 +125,14 @@ int store_version(struct store *s)
         return -1;
     if (program == 0 && version == 0 && things == 0) return 0;
     if (program != STORE_IS_ATTNC || version < 1) {
-        store_wrong(s, STATUS_INPUT, "this is a database of another program");
+        store_wrong(s, STATUS_INPUT, "this database belongs to another program");
         return -1;
     }
     if (version > store_newest()) {
-        store_wrong(s, STATUS_INPUT,
-                    "a newer attnc made this: its tables are of version %lld, those known here end at %d",
-                    (long long)version, store_newest());
+        store_wrong(
+            s, STATUS_INPUT,
+            "a newer attnc made this database: its tables have version %lld; this attnc supports versions up to %d",
+            (long long)version, store_newest());
         return -1;
     }
     return (int)version;
@@ -138,7 +140,7 @@ int store_version(struct store *s)
 
 static bool climb(struct store *s)
 {
-    int version = store_version(s); /* again: another process may have been faster */
+    int version = store_version(s); /* read again, because another process may have migrated it */
     if (version < 0 || version == store_newest()) return version >= 0;
     for (; version < store_newest(); version++)
         if (sqlite3_exec(s->db, steps[version], NULL, NULL, NULL) != SQLITE_OK) return store_failed(s);

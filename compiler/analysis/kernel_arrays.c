@@ -1,0 +1,202 @@
+/* Makes the table of a kernel's arrays. The arrays that every kernel has (kernel_arrays.def) come before the parameters
+   of the graph. The gradients with respect to these parameters follow. */
+#include "analysis.h"
+
+#include <stddef.h>
+#include <string.h>
+
+const struct array_size_row array_sizes[ARRAY_SIZES] = {
+#define ARRAY_SIZE(name, word, letter) {#name, word, letter},
+#include "array_sizes.def"
+#undef ARRAY_SIZE
+};
+
+const char *array_role_name(enum array_role role)
+{
+    switch (role) {
+#define ARRAY_ROLE(name, text) \
+    case ROLE_##name: return text;
+        ARRAY_ROLES
+#undef ARRAY_ROLE
+    }
+    return "";
+}
+
+static const struct fixed_array {
+    const char *name;
+    enum array_access access[ENTRIES];
+    enum array_size heads, length;
+    size_t elements; /* where struct spec has the size of a row, and the key of the spec that says it */
+    const char *key;
+    const char *gradient_of;
+} fixed[] = {
+#define ARRAY(name, forward, backward, heads, length, elements, gradient_of) \
+    {#name, \
+     {ACCESS_##forward, ACCESS_##backward}, \
+     ARRAY_SIZE_##heads, \
+     ARRAY_SIZE_##length, \
+     offsetof(struct spec, elements), \
+     #elements, \
+     gradient_of},
+#include "kernel_arrays.def"
+#undef ARRAY
+};
+enum { FIXED = sizeof fixed / sizeof *fixed };
+
+/* "q_norm_weight" for "q_norm.weight". */
+static const char *identifier_of(struct arena *arena, const char *name)
+{
+    char *made = arena_copy(arena, name);
+    for (char *c = made; *c; c++)
+        if (*c == '.') *c = '_';
+    return made;
+}
+
+/* A key/value head and its member, one after the other, are a query head. */
+static void set_axes(struct kernel_array *a, const struct module *m, const struct value *v)
+{
+    for (int k = 0; k < v->rank; k++) {
+        const struct axis *const axis = &m->axis[v->axes[k]];
+        struct array_axis *const to = &a->axis[a->rank++];
+        switch (axis->source) {
+        case SIZE_CONSTANT: *to = (struct array_axis){.constant = true, .extent = axis->extent}; break;
+        case SIZE_BATCH: to->size = ARRAY_SIZE_BATCH; break;
+        case SIZE_KV_HEADS:
+            to->size = ARRAY_SIZE_KV_HEADS;
+            if (k + 1 < v->rank && m->axis[v->axes[k + 1]].source == SIZE_MEMBERS) {
+                to->size = ARRAY_SIZE_HEADS;
+                k++;
+            }
+            break;
+        case SIZE_N_Q: to->size = ARRAY_SIZE_N_Q; break;
+        case SIZE_N_K: to->size = ARRAY_SIZE_N_K; break;
+        case SIZE_MEMBERS:
+        case SIZE_CHUNKS:
+        case SIZE_QUERY_CHUNKS:
+        case SIZE_UNITS:
+        case SIZE_ROWS: to->constant = true; break; /* no array of a caller has one */
+        }
+    }
+}
+
+bool array_has_size(const struct kernel_array *a, enum array_size size)
+{
+    for (int k = 0; k < a->rank; k++)
+        if (!a->axis[k].constant && a->axis[k].size == size) return true;
+    return false;
+}
+
+static enum array_role role_of(const struct kernel_array *a)
+{
+    const bool queries = array_has_size(a, ARRAY_SIZE_N_Q), keys = array_has_size(a, ARRAY_SIZE_N_K);
+    if (queries || keys) return queries && keys ? ROLE_PER_PAIR : queries ? ROLE_PER_QUERY : ROLE_PER_KEY;
+    if (array_has_size(a, ARRAY_SIZE_BATCH)) return ROLE_PER_SEQUENCE;
+    return array_has_size(a, ARRAY_SIZE_HEADS) || array_has_size(a, ARRAY_SIZE_KV_HEADS) ? ROLE_PER_HEAD : ROLE_SHARED;
+}
+
+/* Whether the axes are the batch, perhaps heads, the tokens, and perhaps the elements of a row, in this order. */
+static bool rows_of_tokens(const struct kernel_array *a)
+{
+    int k = 0;
+    if (k == a->rank || a->axis[k].constant || a->axis[k].size != ARRAY_SIZE_BATCH) return false;
+    k++;
+    if (k < a->rank && !a->axis[k].constant &&
+        (a->axis[k].size == ARRAY_SIZE_HEADS || a->axis[k].size == ARRAY_SIZE_KV_HEADS))
+        k++;
+    if (k == a->rank || a->axis[k].constant || (a->axis[k].size != ARRAY_SIZE_N_Q && a->axis[k].size != ARRAY_SIZE_N_K))
+        return false;
+    k++;
+    return k == a->rank || (k + 1 == a->rank && a->axis[k].constant);
+}
+
+static void describe(struct kernel_array *a, struct arena *arena)
+{
+    a->identifier = a->member = identifier_of(arena, a->name);
+    a->role = role_of(a);
+    a->learned = a->place == PLACE_PARAMS && a->origin == ORIGIN_LEARNED && a->dtype != DTYPE_I32;
+    a->rows = a->dtype != DTYPE_I32 && rows_of_tokens(a);
+    if (a->rows) a->strides = arena_printf(arena, a->place == PLACE_ARGUMENT ? "p.%s" : "%s_at", a->member);
+}
+
+int kernel_array_find(const struct kernel_arrays *all, const char *name)
+{
+    for (int a = 0; a < all->count; a++)
+        if (strcmp(all->array[a].name, name) == 0) return a;
+    return -1;
+}
+
+static void add_fixed(struct kernel_arrays *all, const struct spec *spec)
+{
+    for (int k = 0; k < FIXED; k++) {
+        struct kernel_array *const a = &all->array[all->count];
+        const int64_t elements = *(const int64_t *)(const void *)((const char *)spec + fixed[k].elements);
+        *a = (struct kernel_array){.name = fixed[k].name,
+                                   .place = PLACE_ARGUMENT,
+                                   .access = {fixed[k].access[0], fixed[k].access[1]},
+                                   .dtype = spec->dtype,
+                                   .rank = 4,
+                                   .axis = {{.size = ARRAY_SIZE_BATCH},
+                                            {.size = fixed[k].heads},
+                                            {.size = fixed[k].length},
+                                            {.constant = true, .extent = elements, .key = fixed[k].key}}};
+        a->gradient_of = fixed[k].gradient_of ? kernel_array_find(all, fixed[k].gradient_of) : -1;
+        all->count++;
+    }
+}
+
+const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct graph *source)
+{
+    struct arena *const arena = source->module->arena;
+    struct kernel_arrays *const all = arena_alloc(arena, sizeof *all);
+    const enum dtype real = dtype_of_sums(spec->dtype);
+    all->array = arena_alloc(arena, (size_t)(FIXED + 2 * source->values) * sizeof *all->array);
+    add_fixed(all, spec);
+    for (int v = 0; v < source->values; v++) {
+        const struct value *const value = &source->value[v];
+        if (value->op != GRAPH_PARAM) continue;
+        struct kernel_array *const a = &all->array[all->count++];
+        *a = (struct kernel_array){.name = value->name,
+                                   .place = PLACE_PARAMS,
+                                   .access = {ACCESS_READ, ACCESS_READ},
+                                   .dtype = value->integers ? DTYPE_I32 : real,
+                                   .gradient_of = -1,
+                                   .origin = value->origin,
+                                   .initial = value->initial};
+        set_axes(a, source->module, value);
+    }
+    for (int n = 0; n < all->count; n++) describe(&all->array[n], arena);
+    for (int n = 0, given = all->count; n < given; n++) {
+        if (!all->array[n].learned) continue;
+        struct kernel_array *const a = &all->array[all->count++];
+        *a = all->array[n];
+        a->name = arena_printf(arena, "d%s", all->array[n].name);
+        a->identifier = arena_printf(arena, "d%s", all->array[n].identifier);
+        a->place = PLACE_GRADIENTS;
+        a->access[ENTRY_FORWARD] = ACCESS_NONE;
+        a->access[ENTRY_BACKWARD] = ACCESS_WANTED;
+        a->gradient_of = n;
+        a->learned = a->rows = false;
+        a->strides = NULL;
+    }
+    return all;
+}
+
+int64_t array_row_elements(const struct kernel_array *a)
+{
+    return a->axis[a->rank - 1].constant ? a->axis[a->rank - 1].extent : 1;
+}
+
+const char *array_axis_word(struct arena *arena, const struct array_axis *axis)
+{
+    return axis->constant ? arena_printf(arena, "%lld", (long long)axis->extent) : array_sizes[axis->size].word;
+}
+
+const char *array_shape_text(struct arena *arena, const struct kernel_array *a, const char *between)
+{
+    const char *made = "";
+    for (int k = 0; k < a->rank; k++)
+        made = arena_printf(arena, "%s%s%s", made, k ? between : "",
+                            a->axis[k].constant ? array_axis_word(arena, &a->axis[k])
+                                                : array_sizes[a->axis[k].size].letter);
+    return made;
+}

@@ -1,0 +1,102 @@
+/* Tests whether a query sees and computes the same if the query and all keys move by some positions. If so, the sums of
+   a sequence stay valid if the sequence is appended to a second sequence. */
+#include "analysis.h"
+
+struct shift {
+    const struct graph *g;
+    int lane, stream;
+    int64_t by;
+};
+
+/* Whether e is the position of a query or a key. Positions are never negative, so quotients of positions move, too. */
+static bool is_position(const struct shift *x, const struct expr *e)
+{
+    struct module *const m = x->g->module;
+    const struct expr *const offset = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, x->stream),
+                                                expr_leaf(m, EXPR_SIZE, x->lane), NULL);
+    return e == expr_leaf(m, EXPR_INDEX, x->stream) ||
+           e == expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, x->lane), offset, NULL);
+}
+
+/* Finds by how much e grows. Returns false if e does not certainly grow by the same amount everywhere. */
+static bool growth(const struct shift *x, const struct expr *e, int64_t *by)
+{
+    int64_t of[3] = {0, 0, 0};
+    for (int k = 0; k < expr_arity(e->op); k++)
+        if (!growth(x, e->arg[k], &of[k])) return false;
+    *by = 0;
+    switch ((int)e->op) {
+    case EXPR_INDEX:
+    case EXPR_SIZE: *by = e->integer == x->stream ? x->by : 0; return true;
+    case EXPR_LO:
+    case EXPR_HI:
+    case EXPR_DRAWN:
+    case EXPR_ID:
+    case EXPR_MIN_ID:
+    case EXPR_MAX_ID: return false;
+    case EXPR_ADD: *by = of[0] + of[1]; return true;
+    case EXPR_SUB: *by = of[0] - of[1]; return true;
+    case EXPR_NEG: *by = -of[0]; return true;
+    case EXPR_LT:
+    case EXPR_LE:
+    case EXPR_EQ:
+    case EXPR_NE: return of[0] == of[1];
+    case EXPR_MIN:
+    case EXPR_MAX: *by = of[0]; return of[0] == of[1];
+    case EXPR_SELECT: *by = of[1]; return of[0] == 0 && of[1] == of[2];
+    case EXPR_DIV:
+    case EXPR_MOD:
+        if (of[0] == 0 && of[1] == 0) return true;
+        if (!is_position(x, e->arg[0]) || e->arg[1]->op != EXPR_INT || of[0] % e->arg[1]->integer) return false;
+        if (e->op == EXPR_DIV) *by = of[0] / e->arg[1]->integer;
+        return true;
+    case EXPR_MUL:
+        for (int k = 0; k < 2; k++)
+            if (e->arg[k]->op == EXPR_INT) {
+                *by = of[1 - k] * e->arg[k]->integer;
+                return true;
+            }
+        break;
+    default: break;
+    }
+    return of[0] == 0 && of[1] == 0 && of[2] == 0;
+}
+
+static bool stays(const struct shift *x, const struct expr *e)
+{
+    int64_t by;
+    return !e || (growth(x, e, &by) && by == 0);
+}
+
+static bool value_stays(const struct shift *x, const struct value *v)
+{
+    bool same = stays(x, v->expr) && stays(x, v->where);
+    if (v->op == GRAPH_PARAM) same &= !value_has_axis(v, x->lane) && !value_has_axis(v, x->stream);
+    for (int k = 0; k < v->operands; k++) {
+        const struct value *const of = &x->g->value[v->operand[k].of];
+        for (int s = 0; s < of->rank; s++) {
+            int64_t by;
+            same &= growth(x, v->operand[k].sub[s], &by) && by == (of->axes[s] == x->stream ? x->by : 0);
+        }
+    }
+    return same;
+}
+
+bool moves_on(const struct graph *g, int64_t by)
+{
+    struct roles roles;
+    if (roles_of(g, 0, &roles)) return false;
+    const struct shift x = {g, roles.lane, roles.stream, by};
+    bool same = true;
+    for (int v = 0; v < g->values; v++) same &= value_stays(&x, &g->value[v]);
+    return same;
+}
+
+bool takes_any_order(const struct graph *g)
+{
+    struct roles roles;
+    bool any = moves_on(g, 1) && !roles_of(g, 0, &roles);
+    for (int v = 0; v < g->values && any; v++)
+        if (g->value[v].expr) any = !(expr_axes(g->value[v].expr) >> roles.stream & 1);
+    return any;
+}

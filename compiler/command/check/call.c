@@ -1,0 +1,93 @@
+/* attnc check: a call of forward of the compiled kernel on a sample, with its arrays as the kernel stores them. */
+#include "check.h"
+#include "../../host/host.h"
+
+#include <math.h>
+#include <string.h>
+
+void *check_memory(size_t bytes)
+{
+    void *made = attn_alloc(bytes + 64);
+    return made ? memset(made, 0xff, bytes + 64) : NULL;
+}
+
+void *check_converted(const struct tensor *t, int64_t n, enum attn_dtype dtype)
+{
+    char *data = attn_alloc((size_t)n * attn_dtype_size(dtype) + 64);
+    for (int64_t k = 0; data && k < n; k++) {
+        switch (dtype) {
+        case ATTN_F32: ((float *)(void *)data)[k] = (float)t->data[k]; break;
+        case ATTN_BF16: ((uint16_t *)(void *)data)[k] = attn_bf16(t->data[k]); break;
+        case ATTN_F16: ((uint16_t *)(void *)data)[k] = attn_f16(t->data[k]); break;
+        case ATTN_F64: ((double *)(void *)data)[k] = t->data[k]; break;
+        case ATTN_I32: ((int32_t *)(void *)data)[k] = (int32_t)t->data[k]; break;
+        }
+    }
+    return data;
+}
+
+double check_result_at(const void *result, int64_t k, enum attn_dtype dtype)
+{
+    switch (dtype) {
+    case ATTN_F32: return (double)((const float *)result)[k];
+    case ATTN_BF16: return attn_bf16_value(((const uint16_t *)result)[k]);
+    case ATTN_F16: return attn_f16_value(((const uint16_t *)result)[k]);
+    case ATTN_F64: return ((const double *)result)[k];
+    case ATTN_I32: break;
+    }
+    return NAN;
+}
+
+void check_set_array(struct called *x, const struct sample *s, int t, void *array)
+{
+    int before = 0; /* tensors are in the order of arguments, and of parameters */
+    for (int k = 0; k < t; k++) before += s->array[k]->place == s->array[t]->place;
+    if (s->array[t]->place == PLACE_ARGUMENT)
+        x->input[before] = array;
+    else
+        memcpy(x->params + x->kernel->param[before].offset, &array, sizeof array);
+}
+
+/* Creates the sample's arrays, and the pointers to them that the kernel expects. */
+static int place_arrays(struct called *x, const struct sample *s)
+{
+    for (int t = 0; t < s->tensors; t++) {
+        x->array[t] = check_converted(&s->tensor[t], s->count[t], kernel_dtype(s->array[t]->dtype));
+        x->tensors = t + 1;
+        if (!x->array[t]) return ATTN_EMEMORY;
+        check_set_array(x, s, t, x->array[t]);
+    }
+    return 0;
+}
+
+int check_call(const struct checking *c, const struct attn_kernel *kernel, int sample, bool saves, struct called *out)
+{
+    const struct sample *s = &c->sample[sample];
+    const struct problem_size *size = &c->size[sample];
+    *out = (struct called){.kernel = kernel,
+                           .problem = {.batch = size->batch,
+                                       .heads = size->kv_heads * size->members,
+                                       .kv_heads = size->kv_heads,
+                                       .n_q = size->n_q,
+                                       .n_k = size->n_k,
+                                       .threads = c->o->threads}};
+    struct attn_problem *p = &out->problem;
+    void *workspace = check_memory(kernel->workspace(p));
+    out->result = check_memory((size_t)s->out.elements * attn_dtype_size(kernel->dtype));
+    out->params = attn_alloc(kernel->params_bytes + 64);
+    if (saves) p->saved = check_memory(kernel->saved(p));
+    int error = workspace && out->result && out->params && (p->saved || !saves) ? 0 : ATTN_EMEMORY;
+    if (!error) error = place_arrays(out, s);
+    if (!error)
+        error = kernel->forward(p, out->params, out->input[0], out->input[1], out->input[2], out->result, workspace);
+    attn_free(workspace);
+    return error;
+}
+
+void check_call_end(struct called *x)
+{
+    for (int t = 0; t < x->tensors; t++) attn_free(x->array[t]);
+    attn_free(x->problem.saved);
+    attn_free(x->result);
+    attn_free(x->params);
+}

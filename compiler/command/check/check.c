@@ -1,0 +1,337 @@
+/* attnc check compares the source graph in the float64 interpreter with the interpreter after every pass and with the
+   compiled kernel. The arrays are random; their sizes are several awkward ones or those of --lengths. Gradients are
+   compared in the same way, after central differences have confirmed the interpreter's. Prints a verdict and the
+   failures, with --verbose every result. */
+#include "check.h"
+#include "../command_line.h"
+#include "../../bench/bench.h"
+#include "../../driver/driver.h"
+#include "../../support/support.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct problem_size sizes[] = {
+    {.batch = 3, .kv_heads = 1, .members = 1, .n_q = 1, .n_k = 1},
+    {.batch = 2, .kv_heads = 1, .members = 2, .n_q = 7, .n_k = 7},
+    {.batch = 1, .kv_heads = 2, .members = 1, .n_q = 65, .n_k = 97},
+    {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 131, .n_k = 50},
+    {.batch = 1, .kv_heads = 1, .members = 1, .n_q = 2, .n_k = 290},
+};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+/* MAX_PAIRS, MAX_KEYS, MAX_HEADS: limits of the sizes that --lengths and --heads give the interpreter. FEW_QUERIES: the
+   number of queries if there are too many pairs, and for lengths up to LONGEST from which a kernel uses another
+   version. */
+enum { MAX_PAIRS = 1 << 18, MAX_KEYS = 1 << 18, MAX_HEADS = 64, FEW_QUERIES = 3, LONGEST = 16384 };
+
+/* A few ids per sequence, both positive and negative: in runs, as in packed documents, or in any order. */
+static void fill_ids(double *data, int64_t batch, int64_t keys, bool sorted, uint64_t *state)
+{
+    for (int64_t b = 0; b < batch; b++) {
+        double id = -2;
+        for (int64_t x = 0; x < keys; x++) {
+            double draw = check_uniform(state);
+            id = !sorted ? floor(draw * 4) - 2 : draw * (double)keys < 5 ? id + 1 + floor(draw * (double)keys) : id;
+            data[b * keys + x] = id;
+        }
+    }
+}
+
+/* The values are exact in f32 and, for inputs, in the storage type, so that the kernel gets the same ones. Weights are
+   near 1, biases near 0, and learned matrices preserve the size of a row. */
+static void fill(struct sample *s, const struct unit *p, const struct problem_size *size, bool sorted, uint64_t *state)
+{
+    const struct graph *const g = p->graph;
+    struct arena *const arena = p->arena;
+    for (int a = 0; a < p->arrays->count && s->tensors < MAX_TENSORS; a++) {
+        const struct kernel_array *const array = &p->arrays->array[a];
+        if (array->access[ENTRY_FORWARD] != ACCESS_READ) continue;
+        const struct value *const value = &g->value[graph_find(g, array->name)];
+        const int64_t n = check_wanted(g->module, value->name, value->rank, value->axes, size).elements;
+        double *data = arena_alloc(arena, (size_t)n * sizeof *data);
+        bool matrix = array->learned && value->rank == 2, weight = strstr(array->name, ".weight") != NULL,
+             norm = strstr(array->name, ".bias") != NULL;
+        for (int64_t k = 0; k < n; k++) {
+            double x = check_normal(state);
+            if (weight) x = 1 + 0.1 * x;
+            if (norm) x *= 0.1;
+            if (matrix) x /= sqrt((double)axis_extent(g->module, value->axes[0], size));
+            data[k] = check_as_stored(x, array->place == PLACE_ARGUMENT ? array->dtype : DTYPE_F32);
+        }
+        if (array->dtype == DTYPE_I32)
+            fill_ids(data, axis_extent(g->module, value->axes[0], size), axis_extent(g->module, value->axes[1], size),
+                     sorted, state);
+        s->array[s->tensors] = array;
+        s->count[s->tensors] = n;
+        s->tensor[s->tensors++] = (struct tensor){value->name, data};
+    }
+}
+
+/* True if a copy rounds f32 to bf16 before a product: weights, or features and states of a linear form. */
+static bool rounds(const struct loops *l, const struct stmt *s)
+{
+    for (; s; s = s->next) {
+        const struct array *to = s->op == LOOPS_COPY ? &l->array[s->assign[0].to.of] : NULL;
+        if (to && l->array[s->operand[0].of].dtype == DTYPE_F32 && (to->paired || to->matrix)) return true;
+        if (rounds(l, s->body)) return true;
+    }
+    return false;
+}
+
+/* The tolerance of each row of the result in f32 is the sum of
+   - 2e-6 of the row's scale, which is the result with |v| in place of v;
+   - 4 times the largest change if every input moves by half an ulp and every operation is rounded to f32. This is as
+     large as the terms if they cancel, in the row or in its denominator;
+   - the loss by underflow. It is doubled for a linear form; in f64 it is multiplied by 2^-29. Weights that are rounded
+     to bf16 add 2^-8 of the scale, in a linear form also 2^-12, because it splits numbers into two terms of bf16. Short
+     rows get more perturbations, because all of four numbers may happen to change by little. */
+static const char *find_allowed(struct sample *s, const struct graph *g, bool linear, bool rounded,
+                                const struct problem_size *size, uint64_t *state, struct arena *arena)
+{
+    int64_t rows = s->out.elements / s->out.row;
+    double *moved = arena_alloc(arena, (size_t)s->out.elements * sizeof *moved),
+           *change = arena_alloc(arena, (size_t)rows * sizeof *change);
+    double *scale = arena_alloc(arena, (size_t)rows * sizeof *scale);
+    const int64_t tries = check_tries(s->out.row);
+    uint64_t noise = *state;
+    const double lost = check_lost(s, g->module->dtype, size);
+    for (int64_t try = 0; try <= tries; try++) { /* number 0 is for the scale */
+        struct tensor in[MAX_TENSORS];
+        for (int t = 0; t < s->tensors; t++) {
+            in[t] = s->tensor[t];
+            bool values = strcmp(in[t].name, "v") == 0;
+            if (values != (try == 0) || s->array[t]->dtype == DTYPE_I32) continue;
+            in[t].data = arena_alloc(arena, (size_t)s->count[t] * sizeof *in[t].data);
+            for (int64_t k = 0; k < s->count[t]; k++) {
+                double x = s->tensor[t].data[k];
+                in[t].data[k] = values ? fabs(x) : x * (1 + (check_uniform(state) < 0.5 ? -1 : 1) * 0x1p-24);
+            }
+        }
+        const char *wrong = try ? graph_eval_noisy(g, size, in, s->tensors, &noise, moved)
+                                : graph_eval(g, size, in, s->tensors, moved);
+        if (wrong) return wrong;
+        for (int64_t r = 0; r < rows; r++) {
+            double *row = moved + r * s->out.row;
+            for (int64_t k = 0; k < s->out.row && try > 0; k++) row[k] -= s->out.expected[r * s->out.row + k];
+            double max = check_largest(row, s->out.row);
+            if (try == 0)
+                scale[r] = max;
+            else if (4 * max > change[r] && isfinite(max))
+                change[r] = 4 * max;
+        }
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        s->allowed[r] = (2e-6 * scale[r] + change[r]) * (linear ? 2 : 1) *
+                        (g->module->dtype == DTYPE_F64 ? 0x1p-29 : 1);
+        if (rounded) s->allowed[r] += (linear ? 0x1p-8 + 0x1p-12 : 0x1p-8) * scale[r];
+        s->allowed[r] += lost;
+    }
+    return NULL;
+}
+
+/* ---- the sizes ---- */
+
+/* The number of sequences of problem `number`: 2, 3 and 1 in turn, or fewer if there would be too many keys. */
+static int64_t batch_of(int number, int64_t keys)
+{
+    const int64_t most = MAX_KEYS / keys, batch = 1 + (number + 1) % 3;
+    return batch < most ? batch : most;
+}
+
+/* Reads --lengths and --heads. The interpreter visits every pair, so lengths with many keys get few queries. */
+static bool read_sizes(const struct options *o, struct arena *arena, struct problem_size **size, int *count)
+{
+    struct lengths lengths;
+    struct bench_request heads;
+    *count = 0;
+    if (!o->lengths && !o->heads) {
+        *size = memcpy(arena_alloc(arena, sizeof sizes), sizes, sizeof sizes);
+        *count = SIZES;
+        return true;
+    }
+    if (!lengths_read(o, "1,7,97,290", &lengths) || !heads_read(o, &heads)) return false;
+    *size = arena_alloc(arena, (size_t)(lengths.count * heads.heads) * sizeof **size);
+    for (int k = 0; k < lengths.count; k++)
+        for (int h = 0; h < heads.heads; h++) {
+            const int64_t n = lengths.length[k], all = heads.head[h].heads;
+            if (n * heads.head[h].kv_heads > MAX_KEYS || all > MAX_HEADS) {
+                complain(o, "check takes up to %d heads, and up to %d keys of all heads: the interpreter is slow",
+                         MAX_HEADS, MAX_KEYS);
+                return false;
+            }
+            const int64_t batch = batch_of(*count, n * heads.head[h].kv_heads), queries = MAX_PAIRS / n / all / batch;
+            (*size)[(*count)++] = (struct problem_size){.batch = batch,
+                                                        .kv_heads = heads.head[h].kv_heads,
+                                                        .members = all / heads.head[h].kv_heads,
+                                                        .n_q = queries > n             ? n
+                                                               : queries > FEW_QUERIES ? queries
+                                                               : n < FEW_QUERIES       ? n
+                                                                                       : FEW_QUERIES,
+                                                        .n_k = n};
+        }
+    return true;
+}
+
+/* If --lengths is given, lengths that the spec does not allow are an error; default lengths are reduced to the allowed
+   ones. */
+static bool fit_sizes(const struct checking *c)
+{
+    const int64_t most = c->p->spec->max_length;
+    for (int n = 0; n < c->sizes && most; n++) {
+        struct problem_size *const size = &c->size[n];
+        if (c->o->lengths && !unit_allows(c->p, c->o, size->n_k)) return false;
+        if (size->n_q > most) size->n_q = most;
+        if (size->n_k > most) size->n_k = most;
+    }
+    return true;
+}
+
+/* Adds a few queries at every length, up to a limit, from which the kernel uses another version. */
+static bool add_sizes(struct checking *c, const struct problem_size *size, int count)
+{
+    const struct unit *p = c->p;
+    const int64_t longest = p->spec->max_length && p->spec->max_length < LONGEST ? p->spec->max_length : LONGEST;
+    c->size = arena_alloc(p->arena, ((size_t)count + (size_t)p->versions) * sizeof *c->size);
+    memcpy(c->size, size, (size_t)count * sizeof *size);
+    c->sizes = c->of_passes = count;
+    for (int k = 0; k < p->versions; k++) {
+        const int64_t from = p->version[k].from;
+        bool there = from < 1 || from > longest;
+        for (int n = count; n < c->sizes; n++) there |= c->size[n].n_k == from;
+        if (!there)
+            c->size[c->sizes++] = (struct problem_size){
+                .batch = batch_of(c->sizes, from), .kv_heads = 1, .members = 1, .n_q = FEW_QUERIES, .n_k = from};
+    }
+    return fit_sizes(c);
+}
+
+static void say_sizes(const struct checking *c)
+{
+    check_say(c, "%s: sequences x queries x keys", c->p->spec->name);
+    for (int n = 0; n < c->sizes; n++)
+        check_say(c, "%s %lldx%lldx%lld",
+                  n == c->of_passes ? "; of the kernel also"
+                  : n               ? ","
+                                    : "",
+                  (long long)c->size[n].batch, (long long)c->size[n].n_q, (long long)c->size[n].n_k);
+    check_say(c, "; against the float64 interpreter\n");
+}
+
+/* Prints the verdict of a spec. */
+static void say_verdict(const struct checking *c)
+{
+    const char *const name = c->p->spec->name;
+    if (!c->good)
+        check_say(c, "%s: wrong\n", name);
+    else if (c->worst.of)
+        check_say(c, "%s: ok; the largest error is %.2g of the tolerance, in %s with %lld queries and %lld keys\n",
+                  name, c->worst.share, check_element(c, &c->worst), (long long)c->size[c->worst.sample].n_q,
+                  (long long)c->size[c->worst.sample].n_k);
+    else
+        check_say(c, "%s: ok; there is no error\n", name);
+}
+
+/* ---- the command ---- */
+
+/* Makes random arrays and computes the expected result. */
+static enum status make_sample(const struct checking *c, int n, bool rounded, uint64_t *state)
+{
+    const struct unit *p = c->p;
+    const struct graph *g = p->graph;
+    const struct value *out = &g->value[g->output[0].value];
+    struct sample *s = &c->sample[n];
+    s->out = check_wanted(g->module, g->output[0].name, out->rank, out->axes, &c->size[n]);
+    const int64_t rows = s->out.elements / s->out.row;
+    double *largest = arena_alloc(p->arena, (size_t)rows * sizeof *largest);
+    s->out.expected = arena_alloc(p->arena, (size_t)s->out.elements * sizeof(double));
+    s->out.measure = largest;
+    s->allowed = arena_alloc(p->arena, (size_t)rows * sizeof(double));
+    fill(s, p, &c->size[n], n % 2 == 0 || c->linear, state);
+    const char *wrong = graph_eval(g, &c->size[n], s->tensor, s->tensors, s->out.expected);
+    for (int64_t k = 0; k < s->out.elements && !wrong; k++) {
+        const double x = s->out.expected[k];
+        if (isfinite(x) && (p->spec->dtype == DTYPE_F64 || fabs(x) <= (double)FLT_MAX)) continue;
+        complain(c->o, "%s: the weights of random arrays overflow %s, so the kernel cannot be compared", p->spec->name,
+                 isfinite(x) ? "f32" : "a double before they are divided");
+        return STATUS_INPUT;
+    }
+    for (int64_t r = 0; r < rows; r++) largest[r] = check_largest(s->out.expected + r * s->out.row, s->out.row);
+    if (!wrong) wrong = find_allowed(s, g, c->linear, rounded, &c->size[n], state, p->arena);
+    if (!wrong && p->spec->dtype == DTYPE_F64)
+        check_add_rounding(c, n, s->allowed); /* the interpreter computes in doubles, too, so its own rounding counts */
+    if (wrong) complain(c->o, "%s: %s", p->spec->name, wrong);
+    return wrong ? STATUS_MACHINE : STATUS_DONE;
+}
+
+/* Computes the expected gradients of each sample with the interpreter, and compares them with central differences. */
+static enum status make_gradients(struct checking *c)
+{
+    static const double DIFFERENCE_MAX = 1e-5;
+    uint64_t state = c->o->has_seed ? c->o->seed : 1;
+    double difference = 0;
+    for (int n = 0; n < c->sizes; n++) {
+        struct gradients *g = arena_alloc(c->p->arena, sizeof *g);
+        const char *wrong = gradients_of(c->p, &c->sample[n], &c->size[n], n < c->of_passes, &state, c->p->arena, g);
+        if (wrong) {
+            complain(c->o, "%s: gradients: %s", c->p->spec->name, wrong);
+            return STATUS_MACHINE;
+        }
+        c->sample[n].gradients = g;
+        difference = fmax(difference, g->difference);
+    }
+    c->good = difference <= DIFFERENCE_MAX;
+    if (check_tells(c, c->good))
+        check_say(c, "  %-22s %10.2e of central differences%s\n", "gradients", difference, c->good ? "" : "   WRONG");
+    if (!c->good) complain(c->o, "%s: gradients do not agree with central differences of the result", c->p->spec->name);
+    return STATUS_DONE;
+}
+
+static enum status check_unit(const struct options *o, struct unit *p, const struct problem_size *size, int count)
+{
+    struct checking checking = {.o = o, .p = p, .good = true}, *c = &checking;
+    uint64_t state = o->has_seed ? o->seed : 1;
+    bool rounded = false;
+    enum status status = STATUS_DONE;
+    for (int t = 0; t < p->compilations; t++) {
+        rounded |= rounds(p->compilation[t]->loops, p->compilation[t]->loops->body);
+        c->linear |= p->compilation[t]->program.linear;
+    }
+    for (int t = 0; t < p->extends; t++) rounded |= rounds(p->extend[t].c->loops, p->extend[t].c->loops->body);
+    for (int t = 0; t < p->of_prepareds; t++)
+        rounded |= rounds(p->of_prepared[t]->loops, p->of_prepared[t]->loops->body);
+    if (!add_sizes(c, size, count)) return STATUS_USAGE;
+    c->sample = arena_alloc(p->arena, (size_t)c->sizes * sizeof *c->sample);
+    if (check_tells(c, true)) say_sizes(c);
+    for (int n = 0; n < c->sizes && status == STATUS_DONE; n++) status = make_sample(c, n, rounded, &state);
+    if (p->backwards && status == STATUS_DONE) status = make_gradients(c);
+    if (status != STATUS_DONE) return status;
+    if (c->good) check_passes(c);
+    if (c->good) status = check_kernel(c);
+    if (status == STATUS_MACHINE) return status;
+    say_verdict(c);
+    return c->good ? STATUS_DONE : STATUS_INPUT;
+}
+
+int command_check(const struct options *o)
+{
+    if (o->files == 0) {
+        complain(o, "check takes a spec: attnc check SPEC.yaml");
+        return STATUS_USAGE;
+    }
+    struct arena *arena = arena_new();
+    struct problem_size *size;
+    int count;
+    enum status worst = read_sizes(o, arena, &size, &count) ? STATUS_DONE : STATUS_USAGE;
+    for (int k = 0; k < o->files && worst != STATUS_USAGE; k++) {
+        enum status status;
+        struct unit *p = unit_make(o->file[k], o, &status);
+        if (p) unit_warn(p, o);
+        if (p) status = check_unit(o, p, size, count);
+        unit_free(p);
+        if (status > worst) worst = status;
+    }
+    arena_free(arena);
+    return output_finish(o) == STATUS_DONE ? (int)worst : STATUS_MACHINE;
+}

@@ -1,0 +1,182 @@
+/* attnc check: the compiled kernel's extend. It gets the sequences of a sample in pieces, and its output is compared
+   with the expected rows. */
+#include "check.h"
+#include "../../host/host.h"
+#include "../../support/support.h"
+
+#include <string.h>
+
+/* MAX_PAIRS_EXTENDED: the maximum number of pairs that extend visits. MAX_PIECE: the maximum number of tokens in a
+   piece. */
+enum { MAX_PAIRS_EXTENDED = 1 << 20, MAX_PIECE = 40 };
+
+/* A batch of sequences that grow. Every piece is copied, because the sequences may have different lengths. */
+struct growth {
+    struct called *forward;
+    const struct sample *sample;
+    const struct kernel_array *out;
+    struct attn_problem p;
+    void *state, *piece[MAX_TENSORS], *of_out, *result; /* pieces of the sample's tensors, and of out */
+    int64_t *at, *tokens; /* for each sequence: its length, and the number of tokens that the call
+appends */
+};
+
+static int64_t heads_of(const struct attn_problem *p, const struct kernel_array *a)
+{
+    return array_has_size(a, ARRAY_SIZE_HEADS) ? p->heads : array_has_size(a, ARRAY_SIZE_KV_HEADS) ? p->kv_heads : 1;
+}
+
+static size_t row_bytes(const struct kernel_array *a)
+{
+    return (size_t)array_row_elements(a) * attn_dtype_size(kernel_dtype(a->dtype));
+}
+
+/* Copies the rows of a piece from the array of the whole sequence, or (`back`) into it. The sample has queries only for
+   the last tokens; earlier tokens use one of these queries, and their output is ignored. */
+static void copy_rows(const struct growth *x, const struct kernel_array *a, void *piece, void *whole, bool back)
+{
+    const struct attn_problem *p = &x->p;
+    const int64_t heads = heads_of(p, a), n_q = x->forward->problem.n_q,
+                  rows = a->role == ROLE_PER_QUERY ? n_q : p->n_k, ahead = a->role == ROLE_PER_QUERY ? p->n_k - n_q : 0;
+    const size_t row = row_bytes(a);
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t h = 0; h < heads; h++)
+            for (int64_t n = 0; n < x->tokens[b]; n++) {
+                int64_t at = x->at[b] + n - ahead;
+                char *const in_piece = (char *)piece + (size_t)((b * heads + h) * p->n_q + n) * row;
+                if (back && at < 0) continue;
+                if (at < 0) at = (at + ahead) % rows;
+                char *const in_whole = (char *)whole + (size_t)((b * heads + h) * rows + at) * row;
+                memcpy(back ? in_whole : in_piece, back ? in_piece : in_whole, row);
+            }
+}
+
+/* Copies the next tokens of all arrays that have a row for each token. Returns 0 or ATTN_EMEMORY. */
+static int take_pieces(struct growth *x)
+{
+    const struct sample *const s = x->sample;
+    x->of_out = check_memory((size_t)(x->p.batch * heads_of(&x->p, x->out) * x->p.n_q) * row_bytes(x->out));
+    int error = x->of_out ? 0 : ATTN_EMEMORY;
+    for (int t = 0; t < s->tensors && !error; t++) {
+        const struct kernel_array *const a = s->array[t];
+        if (!a->rows) continue;
+        x->piece[t] = check_memory((size_t)(x->p.batch * heads_of(&x->p, a) * x->p.n_q) * row_bytes(a));
+        if (!x->piece[t]) return ATTN_EMEMORY;
+        copy_rows(x, a, x->piece[t], x->forward->array[t], false);
+        check_set_array(x->forward, s, t, x->piece[t]);
+    }
+    return error;
+}
+
+static void free_pieces(struct growth *x)
+{
+    for (int t = 0; t < x->sample->tensors; t++) {
+        attn_free(x->piece[t]);
+        x->piece[t] = NULL;
+    }
+    attn_free(x->of_out);
+}
+
+/* Draws the number of tokens that each sequence gets. Returns the maximum; 0 if all sequences are complete. */
+static int64_t draw_piece(struct growth *x, bool alike, uint64_t *state)
+{
+    const int64_t n = x->p.n_k, most = n < MAX_PIECE ? n : MAX_PIECE;
+    int64_t longest = 0, drawn = 0;
+    bool more = false;
+    for (int64_t b = 0; b < x->p.batch; b++) {
+        if (b == 0 || !alike) drawn = (int64_t)(check_uniform(state) * (double)most) + (alike ? 1 : 0);
+        if (check_uniform(state) < 0.3 && !alike) drawn = 1;
+        x->tokens[b] = drawn < n - x->at[b] ? drawn : n - x->at[b];
+        more |= x->at[b] < n;
+        if (x->tokens[b] > longest) longest = x->tokens[b];
+    }
+    if (more && longest == 0) return draw_piece(x, alike, state);
+    return longest;
+}
+
+/* Appends the whole sequences in pieces. */
+static int grow(struct growth *x, bool alike, uint64_t *state)
+{
+    const struct attn_kernel *const kernel = x->forward->kernel;
+    struct attn_problem *p = &x->p;
+    int error = kernel->state_init(p, x->state);
+    p->lengths = alike ? NULL : x->tokens;
+    for (int64_t n; !error && (n = draw_piece(x, alike, state)) > 0;) {
+        p->n_q = n;
+        void *workspace = check_memory(kernel->extend_workspace(p));
+        error = workspace ? take_pieces(x) : ATTN_EMEMORY;
+        if (!error)
+            error = kernel->extend(p, x->forward->params, x->forward->input[0], x->forward->input[1],
+                                   x->forward->input[2], x->of_out, x->state, workspace);
+        if (!error) copy_rows(x, x->out, x->of_out, x->result, true);
+        for (int64_t b = 0; b < p->batch; b++) x->at[b] += x->tokens[b];
+        free_pieces(x);
+        attn_free(workspace);
+    }
+    return error;
+}
+
+/* Appends the sequences of one sample, in equal pieces if `alike`; the output is in x->result. */
+static int grow_once(struct checking *c, struct called *forward, int sample, bool alike, uint64_t *state,
+                     struct growth *x)
+{
+    const struct attn_kernel *const kernel = forward->kernel;
+    const size_t batch = (size_t)forward->problem.batch;
+    const struct kernel_arrays *const arrays = c->p->arrays;
+    *x = (struct growth){.forward = forward,
+                         .sample = &c->sample[sample],
+                         .out = &arrays->array[kernel_array_find(arrays, "out")],
+                         .p = forward->problem};
+    x->p.saved = NULL;
+    x->p.capacity = x->p.n_k;
+    x->p.state_bytes = kernel->state(&x->p);
+    x->state = check_memory(x->p.state_bytes);
+    x->result = check_memory((size_t)c->sample[sample].out.elements * attn_dtype_size(kernel->dtype));
+    x->at = attn_alloc(batch * sizeof *x->at);
+    x->tokens = attn_alloc(batch * sizeof *x->tokens);
+    const int error = x->state && x->result && x->at && x->tokens ? grow(x, alike, state) : ATTN_EMEMORY;
+    attn_free(x->state);
+    attn_free(x->at);
+    attn_free(x->tokens);
+    return error;
+}
+
+/* True if the queries belong to the last keys and there are not too many pairs. */
+static bool grows(const struct problem_size *size)
+{
+    const int64_t most = MAX_PAIRS_EXTENDED / size->batch / size->kv_heads / size->members / size->n_k;
+    return size->n_q <= size->n_k && size->n_k <= most;
+}
+
+enum status check_decode(struct checking *c, const struct attn_kernel *kernel)
+{
+    struct worst worst = {.share = 0};
+    uint64_t state = c->o->has_seed ? c->o->seed : 1;
+    for (int k = 0; k < 2 * c->sizes; k++) {
+        const int n = k / 2;
+        const struct sample *s = &c->sample[n];
+        const int64_t rows = s->out.elements / s->out.row;
+        if (!grows(&c->size[n])) continue;
+        struct called forward;
+        struct growth x = {0};
+        int error = check_call(c, kernel, n, false, &forward);
+        if (!error) error = grow_once(c, &forward, n, k % 2, &state, &x);
+        double *out = arena_alloc(c->p->arena, (size_t)s->out.elements * sizeof *out),
+               *allowed = arena_alloc(c->p->arena, (size_t)rows * sizeof *allowed);
+        for (int64_t e = 0; e < s->out.elements && !error; e++) out[e] = check_result_at(x.result, e, kernel->dtype);
+        for (int64_t r = 0; r < rows; r++)
+            allowed[r] = s->allowed[r] * (c->linear ? 1 : 2); /* sums over pieces add
+                                                                 rounding errors */
+        attn_free(x.result);
+        check_call_end(&forward);
+        if (error) {
+            complain(c->o, "%s: extend: %s", c->p->spec->name, attn_strerror(error));
+            return STATUS_MACHINE;
+        }
+        check_worst(&s->out, n, out, allowed, c->p->spec->dtype, &worst);
+    }
+    check_report(c, "the kernel's extend", "the compiled kernel's extend", &worst, "of the tolerance",
+                 worst.share <= 1);
+    if (worst.share > c->worst.share) c->worst = worst;
+    return STATUS_DONE;
+}

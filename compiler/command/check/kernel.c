@@ -1,0 +1,39 @@
+/* attnc check: the compiled kernel. Its result, its extend and its gradients are compared with those of the
+   interpreter. */
+#include "check.h"
+#include "../../driver/driver.h"
+#include "../../host/host.h"
+#include "../../support/support.h"
+
+enum status check_kernel(struct checking *c)
+{
+    struct loaded_kernel loaded;
+    enum status status = kernel_load(c->p->spec->name, unit_source_here(c->p, c->o), c->p->header.data,
+                                     c->o->console.quiet, &loaded);
+    if (status != STATUS_DONE) return status;
+    struct worst worst = {.share = 0};
+    int64_t most = 0;
+    for (int n = 0; n < c->sizes; n++)
+        if (c->sample[n].out.elements > most) most = c->sample[n].out.elements;
+    double *out = arena_alloc(c->p->arena, (size_t)most * sizeof *out);
+    for (int n = 0; n < c->sizes && status == STATUS_DONE; n++) {
+        const struct sample *s = &c->sample[n];
+        struct called forward;
+        const int error = check_call(c, loaded.kernel, n, false, &forward);
+        for (int64_t k = 0; k < s->out.elements && !error; k++)
+            out[k] = check_result_at(forward.result, k, loaded.kernel->dtype);
+        check_call_end(&forward);
+        if (error) {
+            complain(c->o, "%s: %s", c->p->spec->name, attn_strerror(error));
+            status = STATUS_MACHINE;
+        } else
+            check_worst(&s->out, n, out, s->allowed, c->p->spec->dtype, &worst);
+    }
+    if (status == STATUS_DONE)
+        check_report(c, "the compiled kernel", "the compiled kernel", &worst, "of the tolerance", worst.share <= 1);
+    c->worst = worst;
+    if (status == STATUS_DONE && loaded.kernel->extend) status = check_decode(c, loaded.kernel);
+    if (status == STATUS_DONE && loaded.kernel->backward) status = check_backward(c, loaded.kernel);
+    kernel_unload(&loaded);
+    return status;
+}

@@ -1,0 +1,316 @@
+/* attnc check: the interpreter after every pass of every program: of forward and of each part of the gradients.
+   Programs also leave arrays for each other, such as saved row maxima or sums of one part for the next. The expected
+   value of such an array is that of the first program that has it, right after `differentiate`, and all later programs
+   get this value. So a difference is due to the pass and the part that it is reported for. */
+#include "check.h"
+#include "../../driver/driver.h"
+#include "../../pass/pass.h"
+#include "../../schedule/schedule.h"
+#include "../../support/support.h"
+#include "../../target/target.h"
+
+#include <fenv.h>
+#include <math.h>
+#include <string.h>
+
+/* The tolerance of a pass: PASS_MAX of a row's measure, plus ROUNDINGS times the row's change if operations are rounded
+   up instead of down. */
+static const double PASS_MAX = 1e-9, ROUNDINGS = 16;
+
+/* A program: a graph before `lower`, loops after it. */
+struct either {
+    const struct graph *graph;
+    const struct loops *loops;
+};
+
+/* An array that programs of one form read or leave, for one sample. scale: its value for the inputs of the gradients'
+   scale (check.h); NULL: the expected value. */
+struct known {
+    struct known *next;
+    struct wanted array;
+    double *scale;
+};
+
+/* A program that was compared, with the result. */
+struct judged {
+    struct judged *next;
+    const char *hash;
+    struct worst worst;
+    bool cancels;
+};
+
+struct checking_passes {
+    struct checking *c;
+    struct arena *arena;
+    struct known **known[2]; /* by form and sample */
+    struct judged *judged;
+    const char *of;             /* the name of the part of the gradients; NULL: forward */
+    const struct graph *before; /* the graph that this program is compared with; NULL: none yet */
+    bool first; /* parts are run only up to `differentiate`; arrays that a part leaves for others are only confirmed
+                   later, by the gradients that are computed from them */
+    bool said;
+};
+
+static struct either program_after(const struct compilation *k, const struct pass *pass)
+{
+    const bool graph = pass->level == PASS_GRAPH;
+    return (struct either){.graph = graph ? k->graph : NULL, .loops = graph ? NULL : k->loops};
+}
+
+/* Finds the next output of a program; *at starts at 0. Returns false if there are no more. */
+static bool next_output(const struct either *p, int *at, const struct problem_size *size, struct wanted *out)
+{
+    if (p->graph) {
+        if (*at == p->graph->outputs) return false;
+        const struct value *v = &p->graph->value[p->graph->output[*at].value];
+        *out = check_wanted(p->graph->module, p->graph->output[(*at)++].name, v->rank, v->axes, size);
+        return true;
+    }
+    while (*at < p->loops->arrays && p->loops->array[*at].kind != ARRAY_OUTPUT) ++*at;
+    if (*at == p->loops->arrays) return false;
+    const struct array *a = &p->loops->array[(*at)++];
+    *out = check_wanted(p->loops->module, a->name, a->rank, a->axes, size);
+    return true;
+}
+
+static const struct wanted *find_known(const struct checking_passes *x, bool linear, int sample, const char *name)
+{
+    const struct known *l = x->known[linear][sample];
+    while (l && strcmp(l->array.name, name) != 0) l = l->next;
+    return l ? &l->array : NULL;
+}
+
+static struct known *note(struct checking_passes *x, bool linear, int sample, struct wanted array)
+{
+    struct known *k = arena_alloc(x->arena, sizeof *k);
+    *k = (struct known){x->known[linear][sample], array, NULL};
+    return x->known[linear][sample] = k;
+}
+
+/* Evaluates the outputs of a program, one after the other in the arena; `scale`: for the inputs of the gradients'
+   scale. */
+static const char *evaluate(const struct checking_passes *x, const struct either *p, bool linear, int sample,
+                            bool scale, struct arena *arena, double **out)
+{
+    const struct sample *s = &x->c->sample[sample];
+    const struct problem_size *size = &x->c->size[sample];
+    const struct known *const first = x->known[linear][sample];
+    struct wanted output;
+    int64_t all = 0;
+    int tensors = SCALED + s->tensors + 1;
+    for (int at = 0; next_output(p, &at, size, &output);) all += output.elements;
+    for (const struct known *k = first; k; k = k->next) tensors++;
+    struct tensor *in = arena_alloc(arena, (size_t)tensors * sizeof *in); /* of tensors with the same name the first
+                                                                             counts */
+    tensors = 0;
+    for (int n = 0; n < SCALED && scale; n++) in[tensors++] = s->gradients->scaled[n];
+    for (int n = 0; n < s->tensors; n++) in[tensors++] = s->tensor[n];
+    if (s->gradients) in[tensors++] = (struct tensor){"dout", s->gradients->dout};
+    for (const struct known *k = first; k; k = k->next)
+        in[tensors++] = (struct tensor){k->array.name, scale && k->scale ? k->scale : k->array.expected};
+    *out = arena_alloc(arena, (size_t)all * sizeof **out);
+    return p->graph ? graph_eval(p->graph, size, in, tensors, *out) : loops_eval(p->loops, size, in, tensors, *out);
+}
+
+/* Records the values of outputs that are not known yet. Each such array counts as one row. */
+static const char *note_new(struct checking_passes *x, const struct either *p, bool linear, int sample,
+                            const double *out, struct arena *arena)
+{
+    const struct problem_size *size = &x->c->size[sample];
+    struct wanted output;
+    double *scale = NULL;
+    const char *wrong = NULL;
+    int64_t from = 0;
+    for (int at = 0; !wrong && next_output(p, &at, size, &output); from += output.elements) {
+        if (find_known(x, linear, sample, output.name)) continue;
+        if (!scale) wrong = evaluate(x, p, linear, sample, true, arena, &scale);
+        if (wrong) break;
+        const size_t bytes = (size_t)output.elements * sizeof *out;
+        double *measure = arena_alloc(x->arena, sizeof *measure);
+        output.row = output.elements;
+        output.expected = memcpy(arena_alloc(x->arena, bytes), out + from, bytes);
+        output.measure = measure;
+        struct known *k = note(x, linear, sample, output);
+        k->scale = memcpy(arena_alloc(x->arena, bytes), scale + from, bytes);
+        *measure = check_largest(out + from, output.elements) + check_largest(scale + from, output.elements);
+    }
+    return wrong;
+}
+
+/* Adds to each row of an array `times` times the row's change if operations are rounded up instead of down. If terms
+   cancel, the row consists mostly of rounding errors, which a pass may change by reordering a sum. */
+static void add_rounding(const struct checking_passes *x, const struct either *p, bool linear, int sample, double times,
+                         const struct wanted *of, double *row)
+{
+    struct arena *arena = arena_new();
+    struct wanted output;
+    double *low, *high;
+    const int direction = fegetround();
+    fesetround(FE_DOWNWARD);
+    const char *wrong = evaluate(x, p, linear, sample, false, arena, &low);
+    fesetround(FE_UPWARD);
+    if (!wrong) wrong = evaluate(x, p, linear, sample, false, arena, &high);
+    fesetround(direction);
+    for (int at = 0; !wrong && next_output(p, &at, &x->c->size[sample], &output);) {
+        for (int64_t e = 0; e < output.elements && strcmp(output.name, of->name) == 0; e += of->row) {
+            double max = 0;
+            for (int64_t n = e; n < e + of->row; n++) max = fmax(max, fabs(high[n] - low[n]));
+            if (isfinite(max)) row[e / of->row] += times * max;
+        }
+        low += output.elements;
+        high += output.elements;
+    }
+    arena_free(arena);
+}
+
+/* True if rounding explains the differences in the array. */
+static bool explained(const struct checking_passes *x, const struct either *p, bool linear, int sample,
+                      const struct wanted *of, const double *got, struct arena *arena)
+{
+    const int64_t rows = of->elements / of->row;
+    double *row = arena_alloc(arena, (size_t)rows * sizeof *row);
+    struct worst beyond = {.share = 0};
+    for (int64_t r = 0; r < rows; r++) row[r] = PASS_MAX * of->measure[r];
+    if (x->before) add_rounding(x, &(struct either){.graph = x->before}, linear, sample, ROUNDINGS, of, row);
+    add_rounding(x, p, linear, sample, ROUNDINGS, of, row);
+    check_worst(of, sample, got, row, DTYPE_F64, &beyond);
+    return beyond.share <= 1;
+}
+
+/* Compares the program's outputs for a sample with the expected ones. */
+static const char *judge(struct checking_passes *x, const struct either *p, bool linear, int sample,
+                         struct judged *judged)
+{
+    struct arena *arena = arena_new();
+    struct wanted output;
+    double *out;
+    const char *wrong = evaluate(x, p, linear, sample, false, arena, &out);
+    if (!wrong) wrong = note_new(x, p, linear, sample, out, arena);
+    for (int at = 0; !wrong && next_output(p, &at, &x->c->size[sample], &output); out += output.elements) {
+        const struct wanted *of = find_known(x, linear, sample, output.name);
+        struct worst here = {.share = 0};
+        if (of->elements != output.elements) wrong = arena_printf(x->arena, "'%s' has another shape", of->name);
+        if (wrong) break;
+        check_worst(of, sample, out, of->measure, DTYPE_F64, &here);
+        const bool cancels = here.share > PASS_MAX && explained(x, p, linear, sample, of, out, arena);
+        const bool was_wrong = judged->worst.share > PASS_MAX && !judged->cancels,
+                   is_wrong = here.share > PASS_MAX && !cancels;
+        if (was_wrong != is_wrong ? is_wrong : here.share > judged->worst.share) {
+            judged->worst = here;
+            judged->cancels = cancels;
+        }
+    }
+    arena_free(arena);
+    return wrong;
+}
+
+/* Programs of equal text have equal values, also in different compilations. */
+static const char *hash_of(const struct either *p, bool linear, struct arena *arena)
+{
+    struct text t = {0};
+    text_add(&t, "%d\n", linear);
+    if (p->graph)
+        graph_print(p->graph, &t);
+    else
+        loops_print(p->loops, &t);
+    const char *hash = hash_text(arena, t.data, t.length);
+    text_free(&t);
+    return hash;
+}
+
+/* Compares the program, or finds the earlier result of an equal one; NULL after a message. */
+static const struct judged *judge_once(struct checking_passes *x, const struct compilation *k, const struct pass *pass)
+{
+    const struct checking *c = x->c;
+    const struct either program = program_after(k, pass);
+    const char *const hash = hash_of(&program, k->program.linear, x->arena), *wrong = NULL;
+    struct judged *j = x->judged;
+    while (j && strcmp(j->hash, hash) != 0) j = j->next;
+    if (j) return j;
+    j = arena_alloc(x->arena, sizeof *j);
+    *j = (struct judged){.next = x->judged, .hash = hash};
+    x->judged = j;
+    for (int n = 0; n < c->of_passes && !wrong; n++)
+        if (!k->program.few || queries_are_few(&c->size[n])) wrong = judge(x, &program, k->program.linear, n, j);
+    if (wrong)
+        complain(c->o, "%s: after pass '%s'%s%s: %s", c->p->spec->name, pass->name, x->of ? " of " : "",
+                 x->of ? x->of : "", wrong);
+    return wrong ? NULL : j;
+}
+
+/* Prints the heading of a program once. */
+static void say_program(struct checking_passes *x, const struct compilation *k)
+{
+    const struct checking *c = x->c;
+    if (x->said) return;
+    x->said = true;
+    check_say(c, " %s%s, %s", k->target->name, target_features_text(x->arena, k->target), compilation_form(k));
+    if (k->schedule && k->schedule->from)
+        check_say(c, ", the schedule from %lld keys on", (long long)k->schedule->from);
+    check_say(c, "%s%s\n", x->of ? ", backward: " : "", x->of ? x->of : "");
+}
+
+static bool check_pass(const struct compilation *k, const struct pass *pass, void *user)
+{
+    struct checking_passes *x = user;
+    struct checking *c = x->c;
+    const bool derives = strcmp(pass->name, "differentiate") == 0;
+    if (derives && x->of) x->before = graph_copy(k->graph);
+    const struct judged *j = judge_once(x, k, pass);
+    if (!j) return c->good = false;
+    const bool good = j->worst.share <= PASS_MAX || j->cancels,
+               told = !x->of || (x->before && !x->first); /* before `differentiate`, a part is the same as forward */
+    if (told || !good) {
+        const char *whole = x->of ? arena_printf(x->arena, "%s of %s", pass->name, x->of) : pass->name;
+        if (check_tells(c, good)) say_program(x, k);
+        check_report(c, pass->name, whole, &j->worst, j->cancels ? "of a row that cancels" : "of the row", good);
+    }
+    return !(x->first && derives);
+}
+
+static void check_program(struct checking_passes *x, const struct compilation *c, const char *part)
+{
+    x->of = part;
+    x->before = part ? NULL : x->c->p->graph;
+    x->said = false;
+    passes_run(unit_recompile(x->c->p, c), check_pass, x);
+}
+
+static void check_parts(struct checking_passes *x)
+{
+    const struct unit *p = x->c->p;
+    for (int k = 0; k < p->backwards && x->c->good; k++) {
+        const struct compilation *part = p->backward[k].c;
+        bool before = !part; /* a form may be listed for several lengths */
+        for (int n = 0; n < k; n++) before |= p->backward[n].c == part;
+        if (!before) check_program(x, part, unit_part_name(p, part));
+    }
+}
+
+void check_passes(struct checking *c)
+{
+    struct unit *const p = c->p;
+    struct checking_passes checking = {.c = c, .arena = p->arena}, *x = &checking;
+    for (int linear = 0; linear < 2; linear++) {
+        x->known[linear] = arena_alloc(x->arena, (size_t)c->of_passes * sizeof *x->known[linear]);
+        for (int n = 0; n < c->of_passes; n++) {
+            const struct gradients *g = c->sample[n].gradients;
+            note(x, linear, n, c->sample[n].out);
+            for (int a = 0; g && a < g->outputs; a++) note(x, linear, n, g->of[a]);
+        }
+    }
+    for (int t = 0; t < p->compilations && c->good; t++) check_program(x, p->compilation[t], NULL);
+    x->first = true;
+    check_parts(x);
+    x->first = false;
+    check_parts(x);
+}
+
+void check_add_rounding(const struct checking *c, int sample, double *row)
+{
+    struct arena *arena = arena_new();
+    struct checking_passes x = {.c = (struct checking *)c, .arena = arena};
+    x.known[0] = arena_alloc(arena, (size_t)c->sizes * sizeof *x.known[0]);
+    add_rounding(&x, &(struct either){.graph = c->p->graph}, false, sample, 1, &c->sample[sample].out, row);
+    arena_free(arena);
+}

@@ -1,0 +1,97 @@
+/* This file finds the parallel loops around the statements of a task, and answers questions about these loops. */
+#include "task.h"
+
+struct chain chain_of(const struct stmt *s)
+{
+    struct chain chain = {0, {NULL}, s};
+    for (bool only = true; only && s && s->op == LOOPS_FOR && s->parallel && chain.loops < MAX_RANK; s = s->body) {
+        chain.loop[chain.loops++] = s;
+        chain.body = s->body;
+        only = s->body && !s->body->next;
+    }
+    return chain;
+}
+
+const char *chain_iterations(struct emitter *x, const struct chain *chain)
+{
+    const char *count = NULL;
+    for (int k = 0; k < chain->loops; k++) {
+        const char *size = emit_size(x->m, chain->loop[k]->axis);
+        long long step = (long long)chain->loop[k]->step;
+        if (step > 1) size = arena_printf(x->m->arena, "((%s + %lld) / %lld)", size, step - 1, step);
+        count = count ? arena_printf(x->m->arena, "%s * %s", count, size) : size;
+    }
+    return count;
+}
+
+const struct stmt *window_in(const struct stmt *s)
+{
+    while (s && !(s->op == LOOPS_FOR && s->window)) s = s->next;
+    return s;
+}
+
+bool emit_in_phases(const struct loops *l)
+{
+    return window_in(chain_of(l->body).body) != NULL;
+}
+
+int64_t emit_tasks_apart(const struct loops *l)
+{
+    struct chain heads = chain_of(l->body);
+    int64_t apart = 1;
+    for (int k = 0; k < heads.loops; k++) apart *= stmt_stride(heads.loop[k]);
+    return apart;
+}
+
+int64_t emit_tasks_of(const struct loops *l)
+{
+    struct chain heads = chain_of(l->body);
+    int64_t tile = 0;
+    for (int k = 0; k < heads.loops; k++) {
+        if (heads.loop[k]->step > 1) return heads.loop[k]->step;
+        if (l->module->axis[heads.loop[k]->axis].source == SIZE_MEMBERS) tile = -1;
+    }
+    return tile;
+}
+
+bool emit_tasks_of_keys(const struct loops *l)
+{
+    struct chain heads = chain_of(l->body);
+    for (int k = 0; k < heads.loops; k++)
+        if (heads.loop[k]->step > 1) return l->module->axis[heads.loop[k]->axis].source == SIZE_N_K;
+    return false;
+}
+
+int64_t emit_units_of(const struct loops *l)
+{
+    struct chain heads = chain_of(l->body);
+    int64_t units = 1;
+    for (int k = 0; k < heads.loops; k++) {
+        const struct axis *axis = &l->module->axis[heads.loop[k]->axis];
+        if (axis->source == SIZE_BATCH) return 0;
+        if (axis->source == SIZE_UNITS) units = axis->extent;
+    }
+    return emit_in_phases(l) ? 0 : units;
+}
+
+bool emit_tasks_over(const struct loops *l, enum size_source source)
+{
+    struct chain heads = chain_of(l->body);
+    for (int k = 0; k < heads.loops; k++)
+        if (l->module->axis[heads.loop[k]->axis].source == source) return true;
+    return false;
+}
+
+bool emit_in_order(const struct loops *l)
+{
+    struct chain heads = chain_of(l->body);
+    return heads.loops && heads.loop[heads.loops - 1]->ordered;
+}
+
+const char *knob_together(const struct knob_case *x, struct tune_knob *knob)
+{
+    if (!(x->linear && emit_in_phases(x->linear->loops)) && !(x->quadratic && emit_in_phases(x->quadratic->loops)))
+        return "it has no form in which threads share a head";
+    knob_set_values(knob, 1, 2, (const int64_t[]){0, 2});
+    return NULL;
+}

@@ -1,0 +1,499 @@
+/* The register-blocked product of a target: of floating-point numbers or, if PAIRED, of pairs of bf16. It is a template
+   and is tested like vector.c. */
+
+typedef WORD bits_T __attribute__((vector_size(BYTES), aligned(sizeof(IN)), may_alias));
+typedef WORD bit_T __attribute__((may_alias));
+
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
+TARGET APART int finite_T(const IN *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_T found = {0};
+    WORD one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + WORDS <= columns; c += WORDS)
+            found |= (*(const bits_T *)(const void *)(p + c) & WORD_MAX) + WORD_CARRY;
+        for (; c < columns; c++) one |= (*(const bit_T *)(const void *)(p + c) & WORD_MAX) + WORD_CARRY;
+    }
+    for (int k = 0; k < WORDS; k++) one |= found[k];
+    return one <= WORD_MAX;
+}
+
+#if NARROW && !PAIRED
+/* finite_T of numbers in the type in which they are stored. */
+TARGET APART int finite_stored_T(const STORED *p, int64_t row, int64_t rows, int64_t columns)
+{
+    REAL wide[LANES];
+    for (int64_t r = 0; r < rows; r++, p += row)
+        for (int64_t c = 0; c < columns; c += LANES) {
+            store_T(wide, LOAD_STORED(p + c));
+            if (!finite_T(wide, 0, 1, LANES)) return 0;
+        }
+    return 1;
+}
+#endif
+
+#if PAIRED
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
+   in the lanes that see it. Weights are pairs of bf16; `second` selects the weight of a pair. */
+TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const uint16_t *values, int64_t step,
+    const uint16_t *weights, int64_t second, const mask_T *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_T(values, 0, 1, 1); x += LANES) {
+            const mask_T pair = load_paired_T(weights + 2 * x);
+            const mask_T value = (mask_T){0} + (int32_t)((uint32_t)*values << 16);
+            const vec_T weight = (vec_T)(second ? pair & -65536 : pair << 16);
+            store_T(sum + x, pick_T(seen[x / LANES], load_T(sum + x) + (vec_T)value * weight, load_T(sum + x)));
+        }
+}
+#else
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
+   in the lanes that see it. */
+TARGET APART void add_seen_T(int64_t rows, REAL *sum, int64_t sum_row, const REAL *values, int64_t step,
+    const REAL *weights, const mask_T *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_T(values, 0, 1, 1); x += LANES)
+            store_T(sum + x, pick_T(seen[x / LANES], load_T(sum + x) + *values * load_T(weights + x), load_T(sum + x)));
+}
+#endif
+
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
+#if PAIRED
+TARGET APART void add_seen_lanes_T(int64_t lanes, REAL *sum, const uint16_t *weights, const uint16_t *values,
+    int64_t value_row, int64_t steps, const mask_T *seen)
+{
+    for (int64_t t = 0; t < steps; t++)
+        for (int64_t x = 0; x < lanes && seen[t / LANES][t % LANES]; x++) {
+            const uint16_t *const p = values + t / 2 * value_row + 2 * x + t % 2;
+            const mask_T weight = {(int32_t)((uint32_t)weights[t] << 16)}, value = {(int32_t)((uint32_t)*p << 16)};
+            if (!finite_T(p, 0, 1, 1)) sum[x] += ((vec_T)weight)[0] * ((vec_T)value)[0];
+        }
+}
+#else
+TARGET APART void add_seen_lanes_T(int64_t lanes, REAL *sum, const REAL *weights, const REAL *values, int64_t value_row,
+    int64_t steps, const mask_T *seen)
+{
+    for (int64_t t = 0; t < steps; t++, values += value_row)
+        for (int64_t x = 0; x < lanes && seen[t / LANES][t % LANES]; x++)
+            if (!finite_T(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
+}
+#endif
+
+#if PAIRED
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to ROWS rows and `vectors` vectors of x, in registers. a and b are
+   pairs of bf16. The sum is multiplied by `by` if there is no factor. `update` is what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation */
+#else
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to ROWS rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
+#endif
+TARGET INLINE void block_T(const int rows, const int vectors, int64_t steps, const IN *a, int64_t a_row, int64_t a_step,
+    const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int update BY_PARAMETER,
+    const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)
+{
+    vec_T sum[ROWS][VECTORS];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_T){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+#if PAIRED
+        mask_T x[VECTORS];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_paired_T(b + v * 2 * LANES);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const int32_t y = pair_T(a + r * a_row);
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = multiply_T(sum[r][v], y, x[v]);
+        }
+#else
+        vec_T x[VECTORS];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_T(b + v * LANES);
+#if FETCHED
+        UNROLL for (int v = 0; v < vectors; v++)
+            if (early && v * LANES * (int64_t)sizeof *b % 64 == 0)
+                __builtin_prefetch(b + early * b_step + v * LANES, 0, NEAR);
+#endif
+        UNROLL for (int r = 0; r < rows; r++) {
+            const REAL y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+#endif
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_T times = update >= 2 && factor ? load_T(factor + v * LANES) : splat_T(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            REAL *const to = c + r * c_row + v * LANES;
+#if COMPENSATED
+            if (update == 3) {
+                add_T(to, compensation + r * c_row + v * LANES, sum[r][v], times);
+                continue;
+            }
+#endif
+#if PAIRED
+            store_T(to, update == 0 ? sum[r][v] * by
+                : update == 1 ? load_T(to) + sum[r][v] * by : load_T(to) * times + sum[r][v]);
+#else
+            store_T(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_T(to) + sum[r][v] : load_T(to) * times + sum[r][v]);
+#endif
+        }
+    }
+}
+
+#if !PAIRED
+/* Prefetches rows of `width` numbers. */
+TARGET INLINE void fetch_T(int64_t rows, const int64_t width, const STORED *b, int64_t b_row)
+{
+    for (int64_t r = 0; r < rows; r++)
+        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
+            __builtin_prefetch(b + r * b_row + x, 0, NEAR);
+}
+
+/* c[k] = sum over t of a[t] * b[k][t] for LANES columns.
+   - whole: all columns exist; else the last one is number `last`.
+   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
+     rows, which is faster if they are in a cache.
+   - wide: b widened, in rows of `steps`, or NULL.
+   - ahead: rows to prefetch, or NULL. */
+TARGET INLINE void columns_T(const int whole, int64_t last, const int64_t steps, const REAL *a, const STORED *b,
+    int64_t b_row, const int ordered, const REAL *wide, REAL *c, const STORED *ahead)
+{
+    vec_T t[LANES];
+    UNROLL for (int k = 0; k < LANES; k++) t[k] = (vec_T){0};
+    for (int64_t first = 0; first < steps; first += WIDE)
+        UNROLL for (int k = 0; k < LANES; k++) {
+            if (ahead) fetch_T(1, min(WIDE, steps - first), ahead + k * b_row + first, b_row);
+            for (int64_t s = first; s < min(first + WIDE, steps); s += LANES)
+                t[k] += load_T(a + s) *
+                    (wide ? load_T(wide + k * steps + s) : LOAD_STORED(b + (whole ? k : min(k, last)) * b_row + s));
+            if (ordered) __asm__ volatile("" : : : "memory");
+        }
+    store_T(c, lane_sums_T(t));
+}
+
+#if !ROOMY
+/* columns_T for up to 4 rows of a, which share the loads of b: two columns at a time, with their sums in registers. */
+TARGET INLINE void some_columns_T(const int rows, const int whole, int64_t last, const int64_t steps, const REAL *a,
+    int64_t a_row, const STORED *b, int64_t b_row, const REAL *wide, REAL *c, int64_t c_row)
+{
+    vec_T t[4][LANES];
+    UNROLL for (int k = 0; k < LANES; k += 2) {
+        const REAL *const wide_k = wide ? wide + k * steps : NULL;
+        const STORED *const first = b + (whole ? k : min(k, last)) * b_row,
+            *const second = b + (whole ? k + 1 : min(k + 1, last)) * b_row;
+        vec_T sum[4][2];
+        UNROLL for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = (vec_T){0};
+        fetch_T(2, steps, b + (k + EARLY_FOR_SEVERAL) * b_row, b_row);
+        for (int64_t s = 0; s < steps; s += LANES) {
+            const vec_T x0 = wide ? load_T(wide_k + s) : LOAD_STORED(first + s),
+                x1 = wide ? load_T(wide_k + steps + s) : LOAD_STORED(second + s);
+            UNROLL for (int r = 0; r < rows; r++) {
+                const vec_T y = load_T(a + r * a_row + s);
+                sum[r][0] += x0 * y;
+                sum[r][1] += x1 * y;
+            }
+        }
+        UNROLL for (int r = 0; r < rows; r++) t[r][k] = sum[r][0], t[r][k + 1] = sum[r][1];
+    }
+    UNROLL for (int r = 0; r < rows; r++) store_T(c + r * c_row, lane_sums_T(t[r]));
+}
+
+#endif
+/* columns_T for any number of rows. */
+TARGET INLINE void all_columns_T(const int whole, int64_t last, int64_t rows, const int64_t steps, const REAL *a,
+    int64_t a_row, const STORED *b, int64_t b_row, const REAL *wide, REAL *c, int64_t c_row)
+{
+    if (rows == 1) {
+        columns_T(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
+        return;
+    }
+#if ROOMY
+    /* Prefetching: with fewer than SEVERAL rows the hardware does it. With more, each row prefetches its share of the
+       rows of b that are needed EARLY_FOR_SEVERAL steps later; of two or three rows the first prefetches for all. */
+    const STORED *const ahead = b + EARLY_FOR_SEVERAL * b_row;
+    const int asks = rows >= SEVERAL;
+    int64_t r = 0;
+    if (r < rows && (!asks || rows < 4))
+        columns_T(whole, last, steps, a, b, b_row, !asks, wide, c, asks ? ahead : NULL), r = 1;
+    for (; r < rows; r++) {
+        const int64_t from = LANES * r / rows, to = LANES * (r + 1) / rows;
+        if (asks && rows >= 4) fetch_T(to - from, steps, ahead + from * b_row, b_row);
+        columns_T(whole, last, steps, a + r * a_row, b, b_row, 0, wide, c + r * c_row, NULL);
+    }
+#else
+    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row)
+        some_columns_T(4, whole, last, steps, a, a_row, b, b_row, wide, c, c_row);
+    switch (rows) {
+        case 3: some_columns_T(3, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 2: some_columns_T(2, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+        case 1: some_columns_T(1, whole, last, steps, a, a_row, b, b_row, wide, c, c_row); break;
+    }
+#endif
+}
+
+/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of LANES terms. b comes
+   from memory. It is prefetched EARLY rows ahead (0: by the hardware) for one row of a, else EARLY_FOR_SEVERAL rows. */
+TARGET INLINE void dot_along_T(int64_t rows, int64_t columns, const int64_t steps, const REAL *a, int64_t a_row,
+    const STORED *b, int64_t b_row, REAL *c, int64_t c_row)
+{
+    const REAL *wide = NULL;
+    int64_t x = 0;
+#if NARROW
+    REAL widened[LANES * MAX_TERMS];
+#endif
+    for (; rows == 1 && x + LANES <= columns; x += LANES, b += LANES * b_row) { /* a stays in registers */
+#if EARLY
+        fetch_T(LANES, steps, b + EARLY * b_row, b_row);
+#endif
+        columns_T(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
+    }
+    for (; x + LANES <= columns; x += LANES, b += LANES * b_row) {
+#if NARROW
+        for (int64_t k = 0; k < LANES; k++)
+            for (int64_t s = 0; s < steps; s += LANES)
+                store_T(widened + k * steps + s, LOAD_STORED(b + k * b_row + s));
+        wide = widened;
+#endif
+        all_columns_T(1, 0, rows, steps, a, a_row, b, b_row, wide, c + x, c_row);
+    }
+    if (x < columns) all_columns_T(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
+}
+#endif
+
+/* block_T; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET INLINE void parts_T(const int rows, const int vectors, int64_t steps, const int64_t span, const IN *a,
+    int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int update BY_PARAMETER,
+    const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_T(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update BY_ARGUMENT,
+        factor COMPENSATION_ARGUMENT EARLY_ARGUMENT);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_T(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1 BY_ARGUMENT, NULL COMPENSATION_NULL EARLY_ARGUMENT);
+}
+
+/* parts_T for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % ROWS if that is
+   known at compile time, else -1. */
+TARGET INLINE void blocks_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row,
+    const int update BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * LANES) {
+        const REAL *const f = factor ? factor + x : NULL;
+#if COMPENSATED
+        REAL *const left = compensation ? compensation + x : NULL;
+#endif
+        int64_t r = 0;
+        for (; r + ROWS <= rows; r += ROWS)
+            parts_T(ROWS, vectors, steps, span, a + r * a_row, a_row, a_step, b + IN_PER_REAL x, b_step,
+                c + r * c_row + x, c_row, update BY_ARGUMENT, f COMPENSATION_OF_ROW EARLY_ARGUMENT);
+        switch (tail >= 0 ? tail : rows - r) {
+CASES
+        }
+    }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET APART void narrow_T(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const IN *a, int64_t a_row,
+    int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row, int update BY_PARAMETER,
+    const REAL *factor COMPENSATION_PARAMETER)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const IN *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += LANES) {
+            const REAL *const f = factor ? factor + x : NULL;
+#if COMPENSATED
+            REAL *const left = compensation ? compensation + x : NULL;
+#endif
+            for (int64_t r = 0; r < rows; r += ROWS)
+                switch (min(rows - r, ROWS)) {
+        default: block_T(ROWS, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + IN_PER_REAL x, b_step,
+            c + r * c_row + x, c_row, now BY_ARGUMENT, f COMPENSATION_OF_ROW NOT_EARLY); break;
+NARROW_CASES
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET INLINE int64_t lanes_in_blocks_T(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * LANES;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET INLINE void ANY_DOT(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row,
+    const int update BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER EARLY_PARAMETER)
+{
+    const int64_t x = lanes_in_blocks_T(vectors, lanes);
+    blocks_T(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update BY_ARGUMENT,
+        factor COMPENSATION_ARGUMENT EARLY_ARGUMENT);
+    if (x < lanes)
+        narrow_T(lanes - x, rows, steps, span, a, a_row, a_step, b + IN_PER_REAL x, b_step, c + x, c_row,
+            update BY_ARGUMENT, factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
+}
+
+#if FETCHED
+/* A product whose b is in a cache: nothing is prefetched. */
+TARGET INLINE void dot_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
+    int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER)
+{
+    dot_early_T(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor COMPENSATION_ARGUMENT, 0);
+}
+
+#endif
+
+#if !PAIRED
+/* dot_T with rows of a from memory, which it prefetches AHEAD rows early. It also prefetches the rows of `next`, of
+   `width` numbers, for a later product. */
+TARGET INLINE void dot_ahead_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
+    int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER, const REAL *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % ROWS, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_T(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * LANES) {
+        const REAL *const f = factor ? factor + x : NULL;
+#if COMPENSATED
+        REAL *const left = compensation ? compensation + x : NULL;
+#endif
+        for (int64_t r = 0; r < whole; r += ROWS) {
+            for (int64_t k = r; k < r + ROWS && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + AHEAD) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_T(ROWS, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f COMPENSATION_OF_ROW NOT_EARLY);
+        }
+        dot_T(vectors, vectors * LANES, rows % ROWS, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f COMPENSATION_OF_LAST);
+    }
+    if (x < lanes)
+        narrow_T(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
+}
+
+/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
+TARGET INLINE void row_T(const int vectors, int64_t steps, const REAL *a, int64_t a_step, const STORED *b,
+    int64_t b_step, REAL *c)
+{
+    vec_T sum[8];
+    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_T){0};
+    for (int64_t t = 0; t < steps; t++, b += b_step)
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * LOAD_STORED(b + v * LANES);
+    UNROLL for (int v = 0; v < vectors; v++) store_T(c + v * LANES, load_T(c + v * LANES) + sum[v]);
+}
+
+/* c += a * b with b from memory: it is prefetched as in dot_along_T, and widened SOME rows at a time. A single row
+   takes WIDE lanes at once, and so reads b in the order of memory. */
+TARGET INLINE void dot_fetched_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const STORED *b, int64_t b_step, REAL *c,
+    int64_t c_row, const int update, const REAL *factor COMPENSATION_PARAMETER)
+{
+#if NARROW
+    REAL wide[SOME * MAX_LANES];
+#endif
+    for (int64_t t = 0; t < steps; t += SOME, a += SOME * a_step, b += SOME * b_step) {
+        const int64_t some = min(steps - t, SOME);
+        if (rows == 1 && update == 1) {
+#if EARLY
+            fetch_T(SOME, lanes, b + EARLY * b_step, b_step);
+#endif
+            int64_t x = 0;
+            for (; x + WIDE <= lanes; x += WIDE) row_T(8, some, a, a_step, b + x, b_step, c + x);
+            if (lanes % WIDE) row_T((int)(lanes % WIDE / LANES), some, a, a_step, b + x, b_step, c + x);
+            continue;
+        }
+#if NARROW
+        for (int64_t k = 0; k < some; k++) {
+#if ROOMY
+            fetch_T(1, lanes, b + (k + EARLY_FOR_SEVERAL) * b_step, b_step);
+#endif
+            for (int64_t x = 0; x < lanes; x += LANES) store_T(wide + k * lanes + x, LOAD_STORED(b + k * b_step + x));
+        }
+        const REAL *const from = wide;
+        const int64_t from_step = lanes;
+#else
+        const REAL *const from = b;
+        const int64_t from_step = b_step;
+#endif
+#if FETCHED
+        dot_early_T(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
+            factor COMPENSATION_ARGUMENT, NARROW || rows < SEVERAL ? 0 : EARLY_FOR_SEVERAL);
+#else
+        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * LANES) {
+            const int64_t ask = SOME * (x + vectors * LANES) / lanes; /* a core has few misses in flight */
+            fetch_T(ask - asked, lanes, b + (EARLY_FOR_SEVERAL + asked) * b_step, b_step);
+            asked = ask;
+            dot_T(vectors, vectors * LANES, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
+        }
+#endif
+    }
+}
+#endif
+
+/* dot_T with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET INLINE void dot_finite_T(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const IN *a, int64_t a_row, int64_t a_step, const IN *b, int64_t b_step, REAL *c, int64_t c_row,
+    const int update BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
+{
+    IN row[MAX_STEPS];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+#if PAIRED
+            row[2 * t] = finite_T(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+            row[2 * t + 1] = finite_T(a + t * a_step + 1, 0, 1, 1) ? a[t * a_step + 1] : 0;
+#else
+            row[t] = finite_T(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+#endif
+        }
+        dot_T(vectors, lanes, 1, ONE_IS_ODD, steps, span, row, 0, TOGETHER, b, b_step, c + r * c_row, c_row,
+            update BY_ARGUMENT, factor COMPENSATION_OF_THE_ROW);
+    }
+}
+
+/* dot_T with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`, the sums are made in the
+   steps of dot_fetched_T, so that they round as there. */
+TARGET INLINE void dot_finite_lanes_T(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
+    const int tail, int64_t steps, const int64_t span, const IN *a, int64_t a_row, int64_t a_step, const IN *b,
+    int64_t b_step, REAL *c, int64_t c_row, const int update BY_PARAMETER, const REAL *factor COMPENSATION_PARAMETER)
+{
+    IN column[MAX_STEPS * LANES];
+    (void)vectors;
+    for (int64_t x = 0; x < lanes; x += LANES) {
+        for (int64_t t = 0; t < steps; t++)
+            for (int64_t k = 0; k < WORDS; k++) {
+                const IN *const p = b + t * b_step + IN_PER_REAL x + k;
+                column[t * WORDS + k] = finite_T(p, 0, 1, 1) ? *p : 0;
+            }
+        const int64_t some = fetched ? SOME : steps;
+        for (int64_t t = 0; t < steps; t += some)
+            dot_T(1, LANES, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * WORDS, WORDS, c + x, c_row, update BY_ARGUMENT,
+                factor ? factor + x : NULL COMPENSATION_OF_COLUMN);
+    }
+}

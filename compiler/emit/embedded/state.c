@@ -1,0 +1,694 @@
+/* The state of sequences that grow, and the entry points that keep it. Written as kernel.c is; it stands after the
+   functions of entry.c that run a call. */
+
+/* ==== the state of sequences that grow ==== */
+/* It is one block of memory: this header, how far each sequence has come, what was summed of them, and the rows of
+   tokens that are still needed one by one. */
+struct state_header {
+    char magic[8];
+    uint32_t format, byte_order;
+    char name[64]; /* of the kernel */
+    uint64_t fingerprint; /* of what it computes, and of how that is kept */
+    int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
+    int64_t rows, read_back, chunk, kept; /* keys of a sequence that there is room for; see struct version */
+    uint64_t bytes; /* of all */
+    uint64_t check; /* a hash of all before it, and of the sequences */
+};
+struct sequence {
+    int64_t length, first; /* tokens so far; the first of them whose key is there by itself; or, where the keys that it
+                              begins with stay, how many after them are not there */
+    int64_t summed;        /* the first that is not in what was summed */
+    int64_t start;         /* the position of its first token */
+    int64_t min_length;    /* what truncate can go back to, at least */
+};
+/* A state stores the rows of these arrays for each token: keys, values, and parameters that have a row for each key. */
+enum { ROW_ARRAYS = KEPT_ARRAYS };
+/* Where its parts are. */
+struct places {
+    struct state_header *header;
+    struct sequence *sequence;
+    unsigned char *kept, *work; /* what state_fold needs for the time being */
+    unsigned char *rows[ROW_ARRAYS]; /* of each array [batch, heads, rows, …] */
+};
+
+/* The bytes of a row of each of these arrays, and the heads that have rows. */
+static const int64_t row_bytes_of[ROW_ARRAYS] = {KEPT_ROW_BYTES};
+
+static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
+{
+    const int64_t of_array[ROW_ARRAYS] = {KEPT_HEADS};
+    (void)heads;
+    (void)kv_heads;
+    return of_array[array];
+}
+
+/* The address of the rows of each array, and their strides in bytes. */
+struct rows {
+    unsigned char *at[ROW_ARRAYS];
+    struct attn_strides strides[ROW_ARRAYS];
+};
+
+static struct attn_strides in_bytes(struct attn_strides s, size_t element)
+{
+    const int64_t n = (int64_t)element;
+    return (struct attn_strides){s.batch * n, s.head * n, s.row * n};
+}
+
+static struct attn_strides in_elements(struct attn_strides s, size_t element)
+{
+    const int64_t n = (int64_t)element;
+    return (struct attn_strides){s.batch / n, s.head / n, s.row / n};
+}
+
+/* Points the call to these rows of keys. */
+static void set_rows(struct call *call, const struct rows *rows)
+{
+KEPT_VALUES
+}
+
+/* The rows of a state, from sequence b on. */
+static struct rows rows_in(const struct places *at, int64_t b)
+{
+    const struct state_header *const h = at->header;
+    struct rows made;
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        const int64_t row = row_bytes_of[a], head = h->rows * row,
+            sequence = heads_with_rows(a, h->heads, h->kv_heads) * head;
+        made.at[a] = at->rows[a] + b * sequence;
+        made.strides[a] = (struct attn_strides){sequence, head, row};
+    }
+    return made;
+}
+
+#if CARRIED
+static struct version extend_version(void)
+{
+EXTEND_CHOICE
+}
+#elif FEW
+#define extend_version() version(INT64_MAX, MANY_ROWS, 0)
+#else
+#define extend_version() version(INT64_MAX)
+#endif
+
+#if PREPARED
+/* Chooses the version for tokens after a state that stores prepared keys. */
+#if FEW
+static struct version attending(int64_t n_k, int64_t rows, int64_t n_q)
+#else
+static struct version attending(int64_t n_k)
+#endif
+{
+ATTEND_CHOICE
+}
+
+/* Chooses the version that prepares keys. */
+static struct version preparing(void)
+{
+PREPARE_CHOICE
+}
+
+/* The most that any of these takes. */
+static size_t bytes_of_prepared(void)
+{
+    static const int64_t from[] = {LENGTHS};
+    const struct version prepares = preparing();
+    size_t bytes = bytes_a_thread(&prepares);
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+#if FEW
+        const struct version few = attending(from[k], 0, 0), v = attending(from[k], MANY_ROWS, 0);
+        if (bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
+#else
+        const struct version v = attending(from[k]);
+#endif
+        if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+    }
+    return bytes;
+}
+
+#endif
+/* From which token on keys have to be there by themselves for a sequence to go on: those that are not summed, and those
+   before them that are still read. */
+static int64_t first_needed(const struct sequence *s)
+{
+#if BY_CAPACITY
+    return 0 * s->length;
+#else
+    return max(s->start, s->summed - READ_BACK - READ_FIRST);
+#endif
+}
+
+/* Fills in what has been summed of a sequence that a call has brought to its length. */
+static void count_summed(const struct version *this, struct sequence *s)
+{
+#if CARRIED
+    if (s->length - s->summed >= this->chunk) s->summed = s->length - s->length % this->chunk;
+#else
+    (void)this;
+    s->summed = s->length;
+#endif
+}
+
+/* Fills the header of an empty state in. */
+static int describe(const struct attn_problem *problem, const struct version *this, struct state_header *header)
+{
+    static const char magic[] = "attnkeep", name[] = NAME_AS_TEXT;
+    const struct attn_problem *const p = problem;
+    if (!runs(this)) return ATTN_EMACHINE;
+    memset(header, 0, sizeof *header);
+    memcpy(header->magic, magic, sizeof header->magic);
+    memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
+    header->format = 2;
+    header->byte_order = 0x01020304;
+    header->fingerprint = FINGERPRINT;
+    header->dtype = DTYPE;
+    header->head_dim = HEAD_DIM;
+    header->value_dim = VALUE_DIM;
+    header->batch = p->batch;
+    header->heads = p->heads;
+    header->kv_heads = p->kv_heads;
+#if BY_CAPACITY
+    if (p->capacity < 0) return ATTN_EPROBLEM;
+#if MAX_LENGTH
+    if (p->capacity > MAX_LENGTH) return ATTN_ELENGTH;
+#endif
+    header->capacity = header->rows = p->capacity;
+#else
+    header->rows = ROWS_KEPT;
+#endif
+    header->read_back = READ_BACK;
+#if CARRIED
+    header->chunk = this->chunk;
+    header->kept = (int64_t)this->kept;
+#endif
+    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
+    const int error = attn_problem_check(&cache, HEAD_DIM, VALUE_DIM, NULL);
+    if (error) return error;
+    size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS; /* its parts begin at whole lines */
+    bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
+#if CARRIED
+    bytes = bytes_plus(bytes, bytes_times(bytes_times(this->kept, p->batch), this->tile == 0 ? p->kv_heads : p->heads));
+#endif
+#if FOLDS
+    bytes = bytes_plus(bytes, this->join_work);
+#endif
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
+        bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), header->rows));
+    }
+    if (!bytes_fit(bytes)) return ATTN_ESIZE;
+    header->bytes = bytes / 64 * 64;
+    return 0;
+}
+
+static struct places places_in(void *state, const struct state_header *header, const struct version *this)
+{
+    const struct state_header *const h = header;
+    unsigned char *const memory = (unsigned char *)state;
+    int64_t at = round_up(sizeof *h, 64);
+    struct places places = {.header = (struct state_header *)state};
+    places.sequence = (struct sequence *)(void *)(memory + at);
+    at = round_up(at + h->batch * (int64_t)sizeof(struct sequence), 64);
+    places.kept = memory + at;
+#if CARRIED
+    at += h->batch * (this->tile == 0 ? h->kv_heads : h->heads) * h->kept;
+#if FOLDS
+    places.work = memory + at;
+    at += (int64_t)this->join_work;
+#endif
+#else
+    (void)this;
+#endif
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        places.rows[a] = memory + at;
+        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * h->rows * row_bytes_of[a], 64);
+    }
+    return places;
+}
+
+/* FNV-1a, 64 bits. */
+static uint64_t hash_of(uint64_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *const byte = (const unsigned char *)bytes;
+    for (size_t k = 0; k < n; k++) hash = (hash ^ byte[k]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static uint64_t check_of(const struct places *at)
+{
+    const uint64_t hash = hash_of(UINT64_C(0xcbf29ce484222325), at->header, offsetof(struct state_header, check));
+    return hash_of(hash, at->sequence, (size_t)at->header->batch * sizeof *at->sequence);
+}
+
+/* Whether a state is this kernel's, of this problem, and whole. */
+static int open_state(const struct attn_problem *problem, const struct version *this, const void *state,
+    struct places *places)
+{
+    struct state_header expected;
+    if (!problem || !state) return ATTN_EPOINTER;
+    if ((uintptr_t)state % 64) return ATTN_EALIGN;
+    const int error = describe(problem, this, &expected);
+    if (error) return error;
+    if (problem->state_bytes && problem->state_bytes < expected.bytes) return ATTN_ESTATE;
+    if (memcmp(state, &expected, offsetof(struct state_header, check)) != 0) return ATTN_ESTATE;
+    *places = places_in((void *)(uintptr_t)state, &expected, this);
+    if (places->header->check != check_of(places)) return ATTN_ESTATE;
+    for (int64_t b = 0; b < expected.batch; b++) {
+        const struct sequence s = places->sequence[b];
+        if (s.start < 0 || s.first < s.start || s.summed < s.start || s.first > first_needed(&s) ||
+            s.length < s.summed || s.min_length < s.start || s.min_length > s.length ||
+            s.length - s.first > expected.rows)
+            return ATTN_ESTATE;
+    }
+    return 0;
+}
+
+size_t SPEC_state(const struct attn_problem *problem)
+{
+    struct state_header header;
+    const struct version this = extend_version();
+    return problem && describe(problem, &this, &header) == 0 ? (size_t)header.bytes : 0;
+}
+
+int SPEC_state_init(const struct attn_problem *problem, void *state)
+{
+    struct state_header header;
+    const struct version this = extend_version();
+    if (!problem || !state) return ATTN_EPOINTER;
+    if ((uintptr_t)state % 64) return ATTN_EALIGN;
+    const int error = describe(problem, &this, &header);
+    if (error) return error;
+    if (problem->state_bytes && problem->state_bytes < header.bytes) return ATTN_ESTATE;
+    const int64_t start = problem->start;
+    if (start < 0) return ATTN_EPROBLEM;
+#if FOLDS
+    if (start % this.chunk) return ATTN_ELENGTH;
+#else
+    if (start) return ATTN_ELENGTH;
+#endif
+    struct places at = places_in(state, &header, &this);
+    memset(state, 0, (size_t)(at.rows[0] - (unsigned char *)state));
+    *at.header = header;
+    for (int64_t b = 0; b < problem->batch; b++)
+        at.sequence[b] = (struct sequence){start, start, start, start, start};
+    at.header->check = check_of(&at);
+    return 0;
+}
+
+int64_t SPEC_state_length(const struct attn_problem *problem, const void *state, int64_t sequence)
+{
+    struct places at;
+    const struct version this = extend_version();
+    const int error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
+    return at.sequence[sequence].length;
+}
+
+int64_t SPEC_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence)
+{
+    struct places at;
+    const struct version this = extend_version();
+    const int error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
+    const struct sequence s = at.sequence[sequence];
+#if CARRIED
+    return max(s.summed, s.min_length);
+#elif BY_CAPACITY
+    return s.start;
+#else
+    return s.first == s.start ? s.start : s.first + READ_FIRST + READ_BACK;
+#endif
+}
+
+int SPEC_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length)
+{
+    struct places at;
+    const struct version this = extend_version();
+    const int error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
+    struct sequence *const s = &at.sequence[sequence];
+    if (length < s->start || length > s->length) return ATTN_ELENGTH;
+    if (length > s->start && length < SPEC_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
+    s->length = length;
+#if !CARRIED
+    s->summed = length;
+#endif
+    if (length == s->start) s->first = s->summed = s->min_length = length;
+    at.header->check = check_of(&at);
+    return 0;
+}
+
+static void copy_sequence(const struct attn_problem *problem, const struct version *this, const struct places *target,
+    int64_t to, const struct places *source, int64_t from)
+{
+    const struct sequence s = source->sequence[from];
+    target->sequence[to] = s;
+#if CARRIED
+    const size_t kept = (size_t)(this->tile == 0 ? problem->kv_heads : problem->heads) * this->kept;
+    memcpy(target->kept + (size_t)to * kept, source->kept + (size_t)from * kept, kept);
+#else
+    (void)this;
+#endif
+    const struct rows t = rows_in(target, to), f = rows_in(source, from);
+    for (int a = 0; a < ROW_ARRAYS; a++)
+        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++)
+            memcpy(t.at[a] + g * t.strides[a].head, f.at[a] + g * f.strides[a].head,
+                (size_t)((s.length - s.first) * row_bytes_of[a]));
+}
+
+int SPEC_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
+    int64_t from_sequence)
+{
+    struct places target, source;
+    const struct version this = extend_version();
+    int error = open_state(problem, &this, to, &target);
+    if (!error) error = open_state(problem, &this, from, &source);
+    if (error) return error;
+    if (to_sequence < 0 || to_sequence >= problem->batch || from_sequence < 0 || from_sequence >= problem->batch)
+        return ATTN_EPROBLEM;
+    if (to == from && to_sequence == from_sequence) return 0;
+    copy_sequence(problem, &this, &target, to_sequence, &source, from_sequence);
+    target.header->check = check_of(&target);
+    return 0;
+}
+
+/* Copies n rows of each head of some sequences, from row `from_row` on, into a state, from row `to_row` on. */
+static void remember(const struct rows *to, int64_t to_row, const struct rows *from, int64_t from_row, int64_t n,
+    int array, int64_t sequences)
+{
+    const struct attn_strides *const t = &to->strides[array], *const f = &from->strides[array];
+    const int64_t row = row_bytes_of[array];
+    for (int64_t x = 0; x < sequences; x++) {
+        unsigned char *into = to->at[array] + x * t->batch + to_row * row;
+        const unsigned char *with = from->at[array] + x * f->batch + from_row * f->row;
+        for (int64_t g = 0; g < t->batch; g += t->head, into += t->head, with += f->head) {
+            if (f->row == row) {
+                memcpy(into, with, (size_t)(n * row));
+                continue;
+            }
+            for (int64_t k = 0; k < n; k++) memcpy(into + k * row, with + k * f->row, (size_t)row);
+        }
+    }
+}
+
+/* Moves n rows, from row `from` on, to the beginning of their sequence, or after the rows that always stay there. */
+static void slide(const struct rows *rows, int64_t sequences, int64_t from, int64_t n)
+{
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        const struct attn_strides *const s = &rows->strides[a];
+        for (int64_t x = 0; x < sequences; x++)
+            for (int64_t g = 0; g < s->batch; g += s->head) {
+                unsigned char *const first = rows->at[a] + x * s->batch + g + READ_FIRST * s->row;
+                memmove(first, first + from * s->row, (size_t)((n - READ_FIRST) * s->row));
+            }
+    }
+}
+
+#if FOLDS
+/* The error of appending a sequence to another one, or 0. */
+static int fold_error(const struct sequence *left, const struct sequence *right, int64_t rows)
+{
+    const int sums = right->summed > right->start;
+    if (right->length == right->start) return 0;
+    if (right->length > INT64_MAX / 2 - left->length) return ATTN_ESIZE;
+#if MAX_LENGTH
+    if (right->length - right->start > MAX_LENGTH - left->length) return ATTN_ECAPACITY;
+#endif
+#if MOVES
+    if (right->start && right->start != left->length) return ATTN_ELENGTH;
+#else
+    if ((right->start || sums) && right->start != left->length) return ATTN_ELENGTH; /* its keys are for other places */
+#endif
+#if !ANY_ORDER
+    if (sums && left->length > left->summed) return ATTN_ELENGTH; /* these come before what is summed */
+#endif
+    (void)sums;
+    return left->length - left->summed + right->length - right->summed >= rows ? ATTN_ECAPACITY : 0;
+}
+
+/* Appends sequence b of another state. Its tokens that are not summed yet come after the sums of the other. */
+static void fold_sequence(const struct attn_problem *problem, const struct version *this, const struct places *to,
+    const struct places *from, int64_t b)
+{
+    struct sequence *const l = &to->sequence[b];
+    const struct sequence left = *l, right = from->sequence[b];
+    const int64_t open = left.length - left.summed, summed = right.summed - right.start,
+        more = right.length - right.summed, skip = right.summed - right.first;
+    if (right.length == right.start) return;
+    if (left.length == left.start)
+        copy_sequence(problem, this, to, b, from, b);
+    else if (summed > 0) {
+        const int64_t tasks = this->tile == 0 ? problem->kv_heads : problem->heads;
+        const size_t kept = (size_t)tasks * this->kept;
+        struct call call = {.p = *problem, .kept = to->kept + (size_t)b * kept, .folded = from->kept + (size_t)b * kept};
+        call.p.n_k = summed;
+        for (int64_t task = 0; task < tasks; task++) this->join(&call, task, to->work);
+    }
+    const struct rows target = rows_in(to, b), source = rows_in(from, b);
+    slide(&target, 1, left.summed - left.first, open);
+    for (int a = 0; a < ROW_ARRAYS; a++) remember(&target, open, &source, skip, more, a, 1);
+    l->start = left.start;
+    l->length = left.length + summed + more;
+    l->first = l->summed = left.summed + summed;
+    l->min_length = open > 0 && summed > 0 ? l->length
+        : right.min_length > right.start   ? left.length + right.min_length - right.start
+                                           : left.min_length;
+}
+
+#endif
+int SPEC_state_fold(const struct attn_problem *problem, void *left, const void *right)
+{
+    struct places to, from;
+    const struct version this = extend_version();
+    int error = open_state(problem, &this, left, &to);
+    if (!error) error = open_state(problem, &this, right, &from);
+    if (error) return error;
+#if FOLDS
+    if (left == right) return ATTN_EPOINTER;
+    for (int64_t b = 0; b < problem->batch && !error; b++)
+        error = fold_error(&to.sequence[b], &from.sequence[b], to.header->rows);
+    if (error) return error; /* and none is changed */
+    for (int64_t b = 0; b < problem->batch; b++) fold_sequence(problem, &this, &to, &from, b);
+    to.header->check = check_of(&to);
+    return 0;
+#else
+    return ATTN_EFOLD;
+#endif
+}
+
+/* ==== tokens after those that there are ==== */
+
+size_t SPEC_extend_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+#if PREPARED
+    return bytes_of_prepared() * threads_served(problem);
+#elif EXTEND_BY_LENGTH
+    return max_bytes_a_thread(INT64_MAX) * threads_served(problem);
+#else
+    const struct version this = extend_version();
+    return bytes_a_thread(&this) * threads_served(problem);
+#endif
+}
+
+/* Renumbers rows: row `first` becomes row 0. Rows at addresses before the array are never read. */
+static struct rows from_row(struct rows rows, int64_t first)
+{
+    for (int a = 0; a < ROW_ARRAYS; a++)
+        rows.at[a] = (unsigned char *)((uintptr_t)rows.at[a] + (uintptr_t)first * (uintptr_t)rows.strides[a].row);
+    return rows;
+}
+
+#if PREPARED
+/* Keys of the n tokens that follow `length` others, of some sequences, go prepared into their places. */
+static int remember_prepared(const struct rows *to, int64_t to_row, const struct rows *from, const struct call *call,
+    int64_t length, int64_t n, int threads, unsigned char *workspace)
+{
+    enum { SHARED_ROWS = 64 }; /* fewer are not worth waking threads for */
+    struct call keys = *call;
+    const struct version this = preparing();
+    if (!runs(&this)) return ATTN_EMACHINE;
+    set_rows(&keys, from);
+    keys.out = (STORED *)(void *)(to->at[0] + to_row * to->strides[0].row);
+    keys.p.out = in_elements(to->strides[0], sizeof *keys.out);
+    keys.p.heads = keys.p.kv_heads;
+    keys.p.n_q = n;
+    keys.p.n_k = length + n;
+    if (keys.p.batch * keys.p.heads * n < SHARED_ROWS) threads = 1;
+    return run(&keys, &this, threads, workspace, bytes_a_thread(&this));
+}
+
+#endif
+/* n tokens for each of some sequences, from `b` on, which have the same length and are done together. */
+static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
+    int64_t count, int64_t n, int threads, unsigned char *workspace)
+{
+    const int64_t rows = at->header->rows;
+    struct rows given = {{KEPT_POINTERS}, {KEPT_STRIDES}};
+    const struct rows kept = rows_in(at, b);
+    struct sequence s = at->sequence[b];
+    for (int a = 0; a < ROW_ARRAYS; a++) given.at[a] += b * given.strides[a].batch;
+    call.p.batch = count;
+#if CARRIED
+    const int asked = 1;
+#else
+    const int asked = call.q != NULL;
+#endif
+    if (asked) {
+        call.q += b * call.p.q.batch;
+        call.out += b * call.p.out.batch;
+    }
+#if CARRIED
+    call.kept = at->kept + (size_t)b * (size_t)(extends->tile == 0 ? call.p.kv_heads : call.p.heads) * extends->kept;
+#endif
+#if IDS
+    struct SPEC_params params = *call.params;
+    params.IDS_PARAM += b * call.p.capacity;
+    call.params = &params;
+#endif
+#if UNCOPIED
+    const int64_t first = s.length; /* that the call brings */
+#endif
+    for (int64_t m; n > 0; n -= m) {
+#if UNCOPIED
+        int in_place = first_needed(&s) >= first; /* what has to stand before them does so in the call's arrays */
+#if CARRIED
+        in_place &= n >= extends->chunk;
+#endif
+#else
+        const int in_place = 0;
+#endif
+        m = n;
+        if (in_place) {
+            const struct rows numbered = from_row(given, -s.length);
+            set_rows(&call, &numbered);
+        } else {
+            const int64_t needed = first_needed(&s);
+            if (s.length - s.first + m > rows && needed > s.first) {
+                slide(&kept, count, needed - s.first, s.length - needed);
+                s.first = needed;
+            }
+            m = min(m, rows - (s.length - s.first));
+#if PREPARED
+            const int error =
+                remember_prepared(&kept, s.length - s.first, &given, &call, s.length, m, threads, workspace);
+            if (error) return error;
+#endif
+            for (int a = PREPARED; a < ROW_ARRAYS; a++) remember(&kept, s.length - s.first, &given, 0, m, a, count);
+            const struct rows numbered = from_row(kept, -s.first);
+            set_rows(&call, &numbered);
+        }
+        call.p.n_q = m;
+        call.p.n_k = s.length + m;
+#if READ_FIRST
+        call.dropped = s.first;
+#endif
+#if CARRIED
+        call.start = s.start;
+        call.summed = s.summed;
+        const struct version this = *extends;
+#else
+#if FEW
+        const struct version this = ATTENDING(call.p.n_k, rows_of(&call.p), call.p.n_q);
+#else
+        const struct version this = ATTENDING(call.p.n_k);
+#endif
+        if (!runs(&this)) return ATTN_EMACHINE;
+#endif
+        const int error = asked ? run(&call, &this, threads, workspace, bytes_a_thread(&this)) : 0;
+        if (error) return error;
+        s.length += m;
+        count_summed(extends, &s);
+        if (in_place) { /* those that are needed by themselves */
+            s.first = first_needed(&s);
+            const int64_t left = s.length - s.first;
+            for (int a = 0; a < ROW_ARRAYS; a++) remember(&kept, 0, &given, m - left, left, a, count);
+        }
+        for (int64_t x = 0; x < count; x++) at->sequence[b + x] = s;
+        given = from_row(given, m);
+        if (!asked) continue;
+        call.q += m * call.p.q.row;
+        call.out += m * call.p.out.row;
+    }
+    return 0;
+}
+
+int SPEC_extend(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS, void *state,
+    void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct attn_problem new_tokens = *problem;
+    new_tokens.n_k = problem->n_q;
+    struct call call = {.params = params, ARRAY_VALUES};
+    struct places at;
+    const struct version this = extend_version();
+    int error = attn_problem_check(&new_tokens, HEAD_DIM, VALUE_DIM, &call.p);
+    if (!error) error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    const int64_t *const lengths = problem->lengths;
+    int64_t tokens = 0;
+#if IDS
+    if (call.p.capacity < 0) return ATTN_EPROBLEM;
+    if (!bytes_fit(bytes_times(bytes_times(sizeof(int32_t), call.p.batch), call.p.capacity))) return ATTN_ESIZE;
+#endif
+#if PARAMS
+    if (PARAM_MISSING) return ATTN_EPARAM;
+#endif
+#if PARAM_ROWS
+PARAM_ROW_VALUES
+#endif
+    /* tokens of a sequence, so that the place of each in an array is a number */
+    const int64_t row_strides[ROW_ARRAYS] = {KEPT_ROW_STRIDES};
+    int64_t widest = max(HEAD_DIM, VALUE_DIM);
+    for (int a = 0; a < ROW_ARRAYS; a++) widest = max(widest, row_strides[a]);
+    const int64_t most = INT64_MAX / 8 / widest;
+    for (int64_t b = 0; b < call.p.batch; b++) {
+        const int64_t n = lengths ? lengths[b] : call.p.n_q, length = at.sequence[b].length;
+        if (n < 0 || n > call.p.n_q) return ATTN_EPROBLEM;
+        if (n > most - length) return ATTN_ESIZE;
+#if MAX_LENGTH
+        if (n > MAX_LENGTH - length) return ATTN_ECAPACITY;
+#endif
+#if BOUNDED
+        if (n > call.p.capacity - length) return ATTN_ECAPACITY;
+#endif
+#if IDS_IN_ORDER
+        const int64_t last = max(length - 1, 0); /* from there on ids may not fall */
+        if (ids_fall(params->IDS_PARAM + b * call.p.capacity + last, 1, length + n - last)) return ATTN_EORDER;
+#endif
+        tokens += n > 0;
+    }
+    if (tokens == 0 || call.p.heads == 0) return 0;
+#if CARRIED
+    const int asked = 1;
+#else
+    const int asked = call.q || call.out; /* else the tokens are remembered, and that is all */
+#endif
+    if ((asked && (ARRAY_OF_QUERIES_MISSING)) || ARRAY_OF_KEYS_MISSING || !workspace) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const size_t given = problem->workspace_bytes;
+#if PREPARED
+    const size_t bytes = bytes_of_prepared();
+#elif EXTEND_BY_LENGTH
+    const size_t bytes = max_bytes_a_thread(INT64_MAX);
+#else
+    const size_t bytes = bytes_a_thread(&this);
+#endif
+    const int threads = thread_count(problem, given, bytes);
+    if (given && given < bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    for (int64_t b = 0, end; b < call.p.batch && !error; b = end) {
+        const int64_t n = lengths ? lengths[b] : call.p.n_q;
+        end = b + 1;
+#if !IDS
+        while (end < call.p.batch && (lengths ? lengths[end] : call.p.n_q) == n &&
+            memcmp(&at.sequence[end], &at.sequence[b], sizeof *at.sequence) == 0)
+            end++;
+#endif
+        if (n > 0) error = extend_some(call, &this, &at, b, end - b, n, threads, (unsigned char *)workspace);
+    }
+    at.header->check = check_of(&at);
+    return error;
+}

@@ -1,0 +1,106 @@
+/* The C of a task in pieces. emit/task.c and emit/phases.c select a piece by its name and fill in words in capitals.
+   `call`, `task`, `part` and `iteration` are parameters of the emitted functions. */
+
+#if PIECE_TILE_OF_RESIDUE
+    const int64_t tiles = (SIZE + RUN - 1) / RUN * PERIOD, tile = tiles - 1 - NUMBER % tiles;
+    const int64_t FROM = tile / PERIOD * RUN + tile % PERIOD, TO = min(FROM + REACH, SIZE),
+        COUNT = (TO - FROM + PERIOD - 1) / PERIOD;
+    if (FROM >= SIZE) return;
+#endif
+#if PIECE_TILE_IN_ORDER
+    const int64_t tiles = (SIZE + STEP - 1) / STEP, FROM = NUMBER % tiles * STEP, TO = min(FROM + STEP, SIZE);
+#endif
+#if PIECE_TILE_FROM_LAST
+    const int64_t tiles = (SIZE + STEP - 1) / STEP, FROM = (tiles - 1 - NUMBER % tiles) * STEP,
+        TO = min(FROM + STEP, SIZE);
+#endif
+#if PIECE_RANGE
+    const int64_t FROM = NUMBER * STEP, TO = min(FROM + STEP, SIZE);
+#endif
+#if PIECE_TASK
+/* Task number `task`: WHAT; `work` is the thread's part of the workspace. */
+#endif
+#if PIECE_HEAD
+/* Runs the phases of a head, on every thread that works on it. */
+#endif
+#if PIECE_SHARED
+    for (int64_t iteration = FIRST; iteration < END; iteration += part->threads)
+        PHASE(call, task, part, iteration);
+#if SYNCHRONISES
+    synchronise(part);
+#endif
+#endif
+#if PIECE_BEGIN_KEPT
+    if (call->p.n_k - call->p.n_q == call->start) { /* the state has no keys yet */
+BODY
+    }
+#endif
+#if PIECE_OWN_CHUNKS
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            PHASE(call, task, part, iteration);
+#endif
+#if PIECE_FOLD
+        for (int64_t group = 0; group < GROUPS; group++) {
+            await_segment(part, GROUP, segment);
+            const int64_t end = (group + 1) * ITERATIONS / GROUPS;
+            for (int64_t iteration = group * ITERATIONS / GROUPS; iteration < end; iteration++)
+                PHASE(call, task, part, iteration);
+            pass_segment(part, GROUP, segment);
+        }
+#endif
+#if PIECE_KEPT_STATE
+    if (call->p.n_k - call->summed < CHUNK) { /* the last chunk is not full: nothing is summed */
+        unsigned char *const slots = part->slots;
+        part->slots = KEPT;
+        part->chunk0 = call->summed / CHUNK;
+#if FEW
+        if (part->number == 0 && call->p.n_q <= MAX_FEW)
+            FEW_PHASE(call, task, part, part->chunk0);
+        else if (part->number == 0)
+            PHASE(call, task, part, part->chunk0);
+#else
+        if (part->number == 0) PHASE(call, task, part, part->chunk0);
+#endif
+        synchronise(part);
+        part->slots = slots;
+        return;
+    }
+#endif
+#if PIECE_WINDOWS
+    part->slots -= part->number * part->window * SLOT; /* the slots of all threads */
+    for (part->chunk0 = FIRST; part->chunk0 < CHUNKS; part->chunk0 += part->window * part->threads) {
+        if (part->CHUNK_BEGIN * CHUNK >= READ_FIRST) /* skip to the keys before the first query */
+            part->CHUNK_BEGIN = max(part->CHUNK_BEGIN, (call->p.n_k - call->p.n_q - READ_BACK) / CHUNK);
+        part->chunk1 = min(part->chunk0 + part->window * part->threads, CHUNKS);
+BODY
+    }
+    part->slots += part->number * part->window * SLOT;
+#endif
+#if PIECE_SEGMENTS
+    const int64_t length = segment_length(part, CHUNKS - first);
+    for (int64_t segment = part->number; first + segment * length < CHUNKS; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, CHUNKS);
+BODY
+    }
+    part->segments += (max(CHUNKS - first, 0) + length - 1) / length;
+#endif
+#if PIECE_FOLD_OF_ONE_THREAD
+            for (int64_t iteration = 0; iteration < ITERATIONS; iteration++)
+                PHASE(call, task, part, iteration);
+#endif
+#if PIECE_ONE_THREAD
+    if (part->threads == 1) { /* the carried state serves as the slot of each chunk */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < CHUNKS; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            PHASE(call, task, part, part->chunk0);
+            part->slots = slots;
+            KEYS_PHASE(call, task, part, part->chunk0);
+FOLDS
+        }
+    } else {
+BODY
+    }
+#endif

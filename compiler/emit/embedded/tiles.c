@@ -1,0 +1,31 @@
+/* These macros give kernels the eight tile registers of AMX and some other instructions. attnc emits this file as it
+   is.
+   - ATTN_EMULATE_TILES: the instructions are plain C, so the same kernels run, slowly, on any machine.
+   - ATTN_NO_TILES: kernels do not use matrix units. */
+
+/* ==== tile registers: 16 rows of 64 bytes ==== */
+#ifdef ATTN_EMULATE_TILES
+#include "attnrt_tiles.h" /* a header of the runtime of attnc */
+#else
+#ifdef ATTN_NO_TILES
+#define attn_tiles() 0
+#endif
+/* Registers are configured at the beginning of a task and released at its end. */
+#define configure_tiles() \
+    __asm__ volatile("ldtilecfg %0" : : "m"(*(const uint8_t(*)[64])tile_shapes) : "memory")
+#define release_tiles() __asm__ volatile("tilerelease" : : : "memory")
+#define tile_zero(t) __asm__ volatile("tilezero %%tmm" #t : : :)
+#define tile_load(t, from, stride) \
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t : : "r"(from), "r"((int64_t)(stride)) : "memory")
+#define tile_store(t, to, stride) \
+    __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" : : "r"(to), "r"((int64_t)(stride)) : "memory")
+#define tile_multiply(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c : : :)
+#define take_not_less(lanes, x, least) __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(lanes) : "v"(x), "v"(least))
+#define take_remainder(f, x) __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x))
+#define take_scaled(y, p, n, lanes) \
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(n), "Yk"(lanes))
+#define take_root(y, x) __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x))
+static __attribute__((unused)) const uint8_t tile_shapes[64] = {
+    1, [16] = 64, [18] = 64, [20] = 64, [22] = 64, [24] = 64, [26] = 64, [28] = 64, [30] = 64,
+    [48] = 16, 16, 16, 16, 16, 16, 16, 16};
+#endif

@@ -1,0 +1,578 @@
+/* Vector types of one target, and the functions on them. attnc emits those that a kernel uses. This file is also
+   compiled and tested as it stands (tests/unit/test_vector.c).
+   - Names that end in _T get the target's suffix.
+   - Names that end in _F get the C library's f for float.
+   - Names in capitals and the conditions of #if come from attnc, or from the test. */
+
+/* Each of these types has LANES elements:
+   - vec_T: numbers
+   - mask_T: results of comparisons
+   - ints_T: positions
+   - wide_T: doubles */
+typedef REAL vec_T __attribute__((vector_size(BYTES)));
+typedef REAL stored_T __attribute__((vector_size(BYTES), aligned(sizeof(REAL)), may_alias)); /* in memory, unaligned */
+typedef BITS mask_T __attribute__((vector_size(BYTES)));
+typedef int64_t ints_T __attribute__((vector_size(WIDE)));
+typedef double wide_T __attribute__((vector_size(WIDE)));
+typedef uint16_t halves_T __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+TARGET INLINE vec_T load_T(const REAL *p) { return *(const stored_T *)(const void *)p; }
+TARGET INLINE void store_T(REAL *p, vec_T x) { *(stored_T *)(void *)p = x; }
+TARGET INLINE vec_T splat_T(REAL x) { return x - (vec_T){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+TARGET INLINE vec_T pick_T(mask_T m, vec_T a, vec_T b) { return (vec_T)((m & (mask_T)a) | (~m & (mask_T)b)); }
+
+#if !F64
+#if F16
+#if F16C
+TARGET INLINE vec_T widened_T(const uint16_t *p)
+{
+    vec_T x;
+    __asm__("vcvtph2ps %1, %0" : "=v"(x) : "m"(*(const halves_T *)(const void *)p));
+    return x;
+}
+#else
+TARGET INLINE vec_T widened_T(const uint16_t *p) /* f16 has 5 bits of exponent and 10 of fraction */
+{
+    const mask_T bits = __builtin_convertvector(*(const halves_T *)(const void *)p, mask_T), x = (bits & 0x7fff) << 13;
+    /* infinity and NaN keep their exponent */
+    const mask_T normal = x + (112 << 23) + ((mask_T)(x >= 0x0f800000) & (112 << 23));
+    const vec_T tiny = (vec_T)(x + (113 << 23)) - 0x1p-14f;
+    return (vec_T)((mask_T)pick_T((mask_T)(x < 0x00800000), tiny, (vec_T)normal) | (bits & 0x8000) << 16);
+}
+#endif
+#else
+TARGET INLINE vec_T widened_T(const uint16_t *p) /* bf16 is the upper half of a float */
+{
+    return (vec_T)(__builtin_convertvector(*(const halves_T *)(const void *)p, mask_T) << 16);
+}
+#endif
+
+/* Returns narrowed() of each lane. The payload of a NaN can differ from that of the scalar function. */
+TARGET INLINE void store_narrowed_T(uint16_t *p, vec_T x)
+{
+#if F16 && F16C
+    __asm__("vcvtps2ph $0, %1, %0" : "=m"(*(halves_T *)(void *)p) : "v"(x));
+#elif F16
+    const mask_T given = (mask_T)x, size = given & 0x7fffffff, tiny = (mask_T)((vec_T)size + 0.5f) - (126 << 23),
+                 normal = (size - (112 << 23) + 0xfff + (size >> 13 & 1)) >> 13, large = {0},
+                 rounded = (mask_T)pick_T((mask_T)(size < 113 << 23), (vec_T)tiny, (vec_T)normal),
+                 finite = (mask_T)pick_T((mask_T)(size >= 0x477ff000), (vec_T)(large + 0x7c00), (vec_T)rounded),
+                 made = (mask_T)pick_T((mask_T)(x != x), (vec_T)(large + 0x7e00), (vec_T)finite);
+    *(halves_T *)(void *)p = __builtin_convertvector(made | (given >> 16 & 0x8000), halves_T);
+#else
+    const mask_T bits = (mask_T)x, made = (mask_T)pick_T((mask_T)(x != x), (vec_T)(bits | 0x400000),
+        (vec_T)(bits + 0x7fff + (bits >> 16 & 1)));
+    *(halves_T *)(void *)p = __builtin_convertvector(made >> 16, halves_T);
+#endif
+}
+#endif
+
+static const ints_T lane_T = {IOTA};
+
+/* Returns, for each lane of a, whether b is one of the numbers drawn for the element of a. */
+TARGET INLINE mask_T drawn_T(const struct attn_draw *draw, const ints_T *a, int64_t b)
+{
+    ints_T found = {0};
+    for (int64_t n = draw->first; n <= draw->last; n++)
+        if (attn_drawn(draw, n, b)) found |= *a == n;
+    return __builtin_convertvector(found, mask_T);
+}
+
+/* Returns, for each lane of b, whether the element of b is one of the numbers drawn for a. */
+TARGET INLINE mask_T drawn_for_T(const struct attn_draw *draw, int64_t a, const ints_T *b)
+{
+    ints_T found = {0};
+    const int64_t *const list = draw->list + (a - draw->first) * (draw->count + 1);
+    for (int64_t n = 1; n <= list[0]; n++) found |= *b == list[n];
+    return __builtin_convertvector(found, mask_T);
+}
+
+TARGET INLINE vec_T max_T(vec_T a, vec_T b) { return pick_T((mask_T)(a < b), b, a); }
+TARGET INLINE vec_T min_T(vec_T a, vec_T b) { return pick_T((mask_T)(b < a), b, a); }
+
+/* These are max_T and min_T, but they also keep a NaN in the second argument. */
+TARGET INLINE vec_T max_nan_T(vec_T a, vec_T b) { return pick_T((mask_T)(b != b), b, max_T(a, b)); }
+TARGET INLINE vec_T min_nan_T(vec_T a, vec_T b) { return pick_T((mask_T)(b != b), b, min_T(a, b)); }
+
+/* Returns the leading 12 bits of x. The product of these bits with an integer up to 4096 is exact. */
+INLINE float high_part_T(double x)
+{
+    union {
+        float number;
+        uint32_t bits;
+    } part = {(float)x};
+    part.bits &= 0xfffff000u;
+    return part.number;
+}
+
+TARGET INLINE vec_T abs_T(vec_T x) { return (vec_T)((mask_T)x & MAGNITUDE); }
+
+/* 2^x = 2^n 2^f, n the nearest integer. Adding MAGIC, 1.5 * 2^23 or 1.5 * 2^52, leaves n in the low bits. AVX512-DQ has
+   instructions for the remainder and the scaling, which need a third of the operations. */
+
+#if DQ
+/* 2^x, with a relative error below EXP2_ERROR. 0 below EXP2_MIN, because subnormal numbers are slow on many machines;
+   NaN stays NaN. */
+#else
+/* 2^x, with a relative error below EXP2_ERROR. 0 below EXP2_MIN; NaN stays NaN. */
+#endif
+TARGET INLINE vec_T exp2_T(vec_T x)
+{
+#if DQ
+    vec_T f, y;
+    uint16_t normal;
+#if MATRIX_UNITS
+    take_not_less(normal, x, splat_T(EXP2_MIN));
+    take_remainder(f, x); /* x minus the nearest integer, 0 for infinity */
+#elif F64
+    __asm__("vcmppd $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_T(EXP2_MIN))); /* not less */
+    __asm__("vreducepd $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
+#else
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_T(EXP2_MIN))); /* not less */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
+#endif
+#else
+    x = pick_T((mask_T)(x < EXP2_MIN), splat_T(EXP2_MIN), x);
+    x = pick_T((mask_T)(x > EXP2_MAX), splat_T(EXP2_MAX), x);
+    const vec_T t = x + MAGIC; /* the integer nearest to x is in the low bits of t */
+    const vec_T f = x - (t - MAGIC);
+#endif
+#if F64
+    vec_T p = f * 2.5729324177362304214e-11 + 4.455817908336064493e-10;
+    p = p * f + 7.0548973041554992774e-09;
+    p = p * f + 1.0178057087733941105e-07;
+    p = p * f + 1.321548680870556279e-06;
+    p = p * f + 1.5252733841556772589e-05;
+    p = p * f + 0.00015403530393370733411;
+    p = p * f + 0.0013333558146406470697;
+    p = p * f + 0.0096181291076284794928;
+    p = p * f + 0.055504108664821627039;
+    p = p * f + 0.24022650695910071233;
+    p = p * f + 0.69314718055994530925;
+    p = p * f + 1.0;
+#else
+    vec_T p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+#endif
+#if DQ
+#if MATRIX_UNITS
+    take_scaled(y, p, x - f, normal); /* p * 2^(x - f) */
+#elif F64
+    __asm__("vscalefpd %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+#else
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+#endif
+    return y;
+#elif F64
+    return p * (vec_T)(((mask_T)t + 1023) << 52);
+#else
+    return p * (vec_T)(((mask_T)t + 127) << 23);
+#endif
+}
+
+#if BF16_PRODUCTS
+/* exp2_T with a relative error below 1e-4, for results that are rounded to bf16. */
+TARGET INLINE vec_T exp2_coarse_T(vec_T x)
+{
+    vec_T f, y;
+    uint16_t normal;
+#if MATRIX_UNITS
+    take_not_less(normal, x, splat_T(EXP2_MIN));
+    take_remainder(f, x);
+#else
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_T(EXP2_MIN))); /* not less */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x));
+#endif
+    vec_T p = f * 0.0558282f + 0.2426278f;
+    p = p * f + 0.6931214f;
+    p = p * f + 0.9999251f;
+#if MATRIX_UNITS
+    take_scaled(y, p, x - f, normal);
+#else
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+#endif
+    return y;
+}
+#endif
+
+/* e^x as 2^n 2^f, with f from a remainder in two parts. NaN stays NaN. */
+TARGET INLINE vec_T exp_T(vec_T x)
+{
+    x = pick_T((mask_T)(x < -EXP_MAX), splat_T(-EXP_MAX), x);
+    x = pick_T((mask_T)(x > EXP_MAX), splat_T(EXP_MAX), x);
+    const vec_T t = x * LOG2E + MAGIC, n = t - MAGIC;
+    const vec_T r = (x - n * LN2_HIGH) - n * LN2_LOW;
+    return exp2_T(r * LOG2E) * exp2_T(n);
+}
+
+/* tanh, within 4 ulp: m / (m + 2) with m = e^(2|x|) - 1 = 2^n (e^r - 1) + (2^n - 1), which does not cancel near 0 */
+TARGET INLINE vec_T tanh_T(vec_T x)
+{
+    const mask_T sign = (mask_T)x & ~MAGNITUDE;
+#if F64
+    vec_T y = (vec_T)((mask_T)x & MAGNITUDE) * 2.0;
+    y = pick_T((mask_T)(y > 40.0), splat_T(40.0), y);
+    const vec_T t = y * 1.4426950408889634074 + 6755399441055744.0, n = t - 6755399441055744.0;
+    const vec_T r = (y - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10;
+    vec_T p = r * 2.0914686968086877233e-09 + 2.5105217004720745164e-08;
+    p = p * r + 2.7557273643110295328e-07;
+    p = p * r + 2.755725540020642443e-06;
+    p = p * r + 2.4801587325547741216e-05;
+    p = p * r + 0.00019841269874820625271;
+    p = p * r + 0.0013888888888883748305;
+    p = p * r + 0.0083333333333261351258;
+    p = p * r + 0.041666666666669755;
+    p = p * r + 0.16666666666666670991;
+    p = p * r + 0.5;
+    p = p * (r * r) + r;
+    const vec_T scale = (vec_T)(((mask_T)t + 1023) << 52);
+    const vec_T m = scale * p + (scale - 1.0);
+    return (vec_T)((mask_T)(m / (m + 2.0)) | sign);
+#else
+    vec_T y = (vec_T)((mask_T)x & MAGNITUDE) * 2.0f;
+    y = pick_T((mask_T)(y > 20.0f), splat_T(20.0f), y);
+    const vec_T t = y * 1.4426950408889634f + 12582912.0f, n = t - 12582912.0f;
+    const vec_T r = (y - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    vec_T p = r * 0.0013926184f + 0.0083631791f;
+    p = p * r + 0.041666555f;
+    p = p * r + 0.16666577f;
+    p = p * r + 0.5f;
+    p = p * (r * r) + r;
+    const vec_T scale = (vec_T)(((mask_T)t + 127) << 23);
+    const vec_T m = scale * p + (scale - 1.0f);
+    return (vec_T)((mask_T)(m / (m + 2.0f)) | sign);
+#endif
+}
+
+/* erf, within 2 ulp: x + x p(x^2) below 1; from there 1 - 2^-q(x), with the logarithm of the complement as q */
+TARGET INLINE vec_T erf_T(vec_T x)
+{
+    const mask_T sign = (mask_T)x & ~MAGNITUDE;
+    vec_T y = (vec_T)((mask_T)x & MAGNITUDE);
+#if F64
+    y = pick_T((mask_T)(y > 6.0), splat_T(6.0), y);
+    const vec_T s = y * y, t = y - 1.0;
+    vec_T p = s * -7.779465729549996e-10 + 1.37109789045861e-08;
+    p = p * s - 1.6206313408057644e-07;
+    p = p * s + 1.6447131524503547e-06;
+    p = p * s - 1.4924712298094114e-05;
+    p = p * s + 0.00012055293576686918;
+    p = p * s - 0.0008548325929306829;
+    p = p * s + 0.005223977606118296;
+    p = p * s - 0.02686617064311144;
+    p = p * s + 0.11283791670944185;
+    p = p * s - 0.3761263890318352;
+    p = p * s + 0.12837916709551256;
+    vec_T q = t * 7.017932032666212e-12 - 1.7213436832314213e-10;
+    q = q * t + 1.9029141065939443e-09;
+    q = q * t - 1.2289200360401002e-08;
+    q = q * t + 4.817067838578864e-08;
+    q = q * t - 8.368659830860724e-08;
+    q = q * t - 2.954918639395868e-07;
+    q = q * t + 3.0757516697930153e-06;
+    q = q * t - 1.3952858271120123e-05;
+    q = q * t + 3.9239829449897026e-05;
+    q = q * t - 3.793758325435241e-05;
+    q = q * t - 0.0003423752427016811;
+    q = q * t + 0.002853508275233753;
+    q = q * t - 0.014475749827047581;
+    q = q * t + 0.059959990014682725;
+    q = q * t + 1.2163466576872246;
+    q = q * t + 3.807225345853586;
+    q = q * t + 2.6684166967815997;
+    return (vec_T)((mask_T)pick_T((mask_T)(y < 1.0), y + y * p, 1.0 - exp2_T(-q)) | sign);
+#else
+    y = pick_T((mask_T)(y > 4.0f), splat_T(4.0f), y);
+    const vec_T s = y * y, t = y - 1.0f;
+    vec_T p = s * 7.8538604e-05f - 0.00080101936f;
+    p = p * s + 0.0051883277f;
+    p = p * s - 0.026853812f;
+    p = p * s + 0.112835852f;
+    p = p * s - 0.37612626f;
+    p = p * s + 0.12837917f;
+    vec_T q = t * -0.00026772573f + 0.002634594f;
+    q = q * t - 0.014269538f;
+    q = q * t + 0.059872836f;
+    q = q * t + 1.2163626f;
+    q = q * t + 3.8072243f;
+    q = q * t + 2.6684167f;
+    return (vec_T)((mask_T)pick_T((mask_T)(y < 1.0f), y + y * p, 1.0f - exp2_T(-q)) | sign);
+#endif
+}
+
+/* The sine of *x plus `quarter` quarter turns. The turns' angle is subtracted from x in three parts (fdlibm's), with an
+   error below 1e-17 for angles up to 10^6. */
+TARGET INLINE vec_T turn_T(const wide_T *x, int64_t quarter)
+{
+    const wide_T t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
+    const wide_T n = t - 6755399441055744.0;
+    const wide_T left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
+        - n * 2.02226624879595063154e-21;
+    const ints_T turns = (ints_T)t + quarter;
+    const vec_T r = __builtin_convertvector(left, vec_T), z = r * r;
+#if F64
+    vec_T s = z * -7.5866850700912671596e-13 + 1.6058531414589010757e-10;
+    vec_T c = z * -1.1382614868556324576e-11 + 2.0876146024689746601e-09;
+    s = s * z - 2.5052106231157905487e-08;
+    s = s * z + 2.7557319219335453429e-06;
+    s = s * z - 0.00019841269841265060174;
+    s = s * z + 0.0083333333333333314899;
+    s = s * z - 0.16666666666666666666;
+    s = r + r * z * s;
+    c = c * z - 2.7557317270560324065e-07;
+    c = c * z + 2.4801587298763433164e-05;
+    c = c * z - 0.0013888888888887395746;
+    c = c * z + 0.041666666666666665387;
+    c = 1.0 - z * 0.5 + z * z * c;
+#else
+    const vec_T s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
+    const vec_T c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
+#endif
+    const mask_T odd = __builtin_convertvector(-(turns & 1), mask_T);
+    const mask_T negative = __builtin_convertvector((turns & 2), mask_T);
+    return (vec_T)((mask_T)pick_T(odd, c, s) ^ (negative << SIGN_SHIFT));
+}
+
+TARGET INLINE vec_T sin_T(const wide_T *x) { return turn_T(x, 0); }
+TARGET INLINE vec_T cos_T(const wide_T *x) { return turn_T(x, 1); }
+
+/* Functions without a vector form call the C library lane by lane. */
+
+TARGET INLINE vec_T log_T(vec_T x)
+{
+    vec_T y = x;
+    for (int k = 0; k < LANES; k++) y[k] = log_F(x[k]);
+    return y;
+}
+
+TARGET INLINE vec_T sqrt_T(vec_T x)
+{
+#if AVX
+    vec_T y;
+#if MATRIX_UNITS
+    take_root(y, x);
+#elif F64
+    __asm__("vsqrtpd %1, %0" : "=v"(y) : "v"(x));
+#else
+    __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
+#endif
+#else
+    vec_T y = x;
+    for (int k = 0; k < LANES; k++) y[k] = sqrt_F(x[k]);
+#endif
+    return y;
+}
+
+TARGET INLINE vec_T floor_T(vec_T x)
+{
+    vec_T y = x;
+    for (int k = 0; k < LANES; k++) y[k] = floor_F(x[k]);
+    return y;
+}
+
+TARGET INLINE vec_T pow_T(vec_T x, vec_T y)
+{
+    vec_T z = x;
+    for (int k = 0; k < LANES; k++) z[k] = pow_F(x[k], y[k]);
+    return z;
+}
+
+/* Returns the sum over the lanes. */
+TARGET INLINE REAL lane_sum_T(vec_T x)
+{
+#if LANES > 8
+    x += __builtin_shufflevector(x, x, SWAPPED_8);
+#endif
+#if LANES > 4
+    x += __builtin_shufflevector(x, x, SWAPPED_4);
+#endif
+#if LANES > 2
+    x += __builtin_shufflevector(x, x, SWAPPED_2);
+#endif
+    x += __builtin_shufflevector(x, x, SWAPPED_1);
+    return x[0];
+}
+
+/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
+TARGET INLINE REAL lane_max_T(vec_T x)
+{
+#if LANES > 8
+    x = max_T(x, __builtin_shufflevector(x, x, SWAPPED_8));
+#endif
+#if LANES > 4
+    x = max_T(x, __builtin_shufflevector(x, x, SWAPPED_4));
+#endif
+#if LANES > 2
+    x = max_T(x, __builtin_shufflevector(x, x, SWAPPED_2));
+#endif
+    x = max_T(x, __builtin_shufflevector(x, x, SWAPPED_1));
+    return x[0];
+}
+
+/* Returns a vector with the sums over the lanes of LANES vectors. The sums are in the order of the vectors. */
+TARGET INLINE vec_T lane_sums_T(vec_T *t)
+{
+    UNROLL for (int r = 0; r < LANES; r += 2)
+        t[r] = __builtin_shufflevector(t[r], t[r + 1], UPPER_1) + __builtin_shufflevector(t[r], t[r + 1], LOWER_1);
+#if LANES > 2
+    UNROLL for (int r = 0; r < LANES; r += 4)
+        t[r] = __builtin_shufflevector(t[r], t[r + 2], UPPER_2) + __builtin_shufflevector(t[r], t[r + 2], LOWER_2);
+#endif
+#if LANES > 4
+    UNROLL for (int r = 0; r < LANES; r += 8)
+        t[r] = __builtin_shufflevector(t[r], t[r + 4], UPPER_4) + __builtin_shufflevector(t[r], t[r + 4], LOWER_4);
+#endif
+#if LANES > 8
+    t[0] = __builtin_shufflevector(t[0], t[8], UPPER_8) + __builtin_shufflevector(t[0], t[8], LOWER_8);
+#endif
+    return t[0];
+}
+
+/* Transposes LANES vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+TARGET INLINE void exchange_T(vec_T *t)
+{
+    UNROLL for (int r = 0; r < LANES; r++)
+        if (!(r & 1)) {
+            const vec_T a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, UPPER_1);
+            t[r + 1] = __builtin_shufflevector(a, b, LOWER_1);
+        }
+#if LANES > 2
+    UNROLL for (int r = 0; r < LANES; r++)
+        if (!(r & 2)) {
+            const vec_T a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, UPPER_2);
+            t[r + 2] = __builtin_shufflevector(a, b, LOWER_2);
+        }
+#endif
+#if LANES > 4
+    UNROLL for (int r = 0; r < LANES; r++)
+        if (!(r & 4)) {
+            const vec_T a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, UPPER_4);
+            t[r + 4] = __builtin_shufflevector(a, b, LOWER_4);
+        }
+#endif
+#if LANES > 8
+    UNROLL for (int r = 0; r < LANES; r++)
+        if (!(r & 8)) {
+            const vec_T a = t[r], b = t[r + 8];
+            t[r] = __builtin_shufflevector(a, b, UPPER_8);
+            t[r + 8] = __builtin_shufflevector(a, b, LOWER_8);
+        }
+#endif
+}
+
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched AHEAD rows early. */
+TARGET APART void transpose_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % LANES, deep = columns - columns % LANES;
+    for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
+        const int64_t row = k / (deep / LANES) * LANES, column = k % (deep / LANES) * LANES;
+        vec_T t[LANES];
+        UNROLL for (int r = 0; r < LANES; r++) __builtin_prefetch(from + (row + r + AHEAD) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < LANES; r++) t[r] = load_T(from + (row + r) * from_row + column);
+        exchange_T(t);
+        UNROLL for (int r = 0; r < LANES; r++) store_T(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+
+#if !F64
+/* Transposes as transpose_T does, but reads elements of 16 bits. */
+TARGET APART void transpose_widened_T(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % LANES, deep = columns - columns % LANES;
+    for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
+        const int64_t row = k / (deep / LANES) * LANES, column = k % (deep / LANES) * LANES;
+        vec_T t[LANES];
+        UNROLL for (int r = 0; r < LANES; r++) __builtin_prefetch(from + (row + r + AHEAD) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < LANES; r++) t[r] = widened_T(from + (row + r) * from_row + column);
+        exchange_T(t);
+        UNROLL for (int r = 0; r < LANES; r++) store_T(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = widened(from[row * from_row + column]);
+}
+
+/* Transposes as transpose_T does, but writes elements of 16 bits. */
+TARGET APART void transpose_narrowed_T(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % LANES, deep = columns - columns % LANES;
+    for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
+        const int64_t row = k % (whole / LANES) * LANES, column = k / (whole / LANES) * LANES;
+        vec_T t[LANES];
+        UNROLL for (int r = 0; r < LANES; r++) t[r] = load_T(from + (row + r) * from_row + column);
+        exchange_T(t);
+        UNROLL for (int r = 0; r < LANES; r++) store_narrowed_T(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = narrowed(from[row * from_row + column]);
+}
+#endif
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+TARGET INLINE void add_T(REAL *sum, REAL *compensation, vec_T x, vec_T factor)
+{
+    const vec_T old = load_T(sum) * factor, more = load_T(compensation) * factor + x, new = old + more;
+    store_T(compensation, more - (new - old));
+    store_T(sum, new);
+}
+
+#if BF16_PRODUCTS
+/* A pair of bf16 has 32 bits, and the first element of the pair is in the lower half. The processor has instructions
+   that multiply pairs and that round numbers to pairs. */
+typedef int32_t near_T __attribute__((aligned(2), may_alias)); /* in memory, aligned to an element */
+typedef mask_T pairs_T __attribute__((aligned(2), may_alias));
+TARGET INLINE int32_t pair_T(const uint16_t *p) { return *(const near_T *)(const void *)p; }
+TARGET INLINE void set_pair_T(uint16_t *p, int32_t pair) { *(near_T *)(void *)p = pair; }
+TARGET INLINE mask_T load_paired_T(const uint16_t *p) { return *(const pairs_T *)(const void *)p; }
+/* Returns sum + the product of the first elements + the product of the second elements, for each pair. */
+TARGET INLINE vec_T multiply_T(vec_T sum, int32_t a, mask_T b)
+{
+    return (vec_T)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
+}
+
+TARGET INLINE mask_T interleaved_T(__m512i both) /* pairs of an element of each half */
+{
+    const mask_T turns = {INTERLEAVED};
+    return (mask_T)_mm512_permutexvar_epi16((__m512i)turns, both);
+}
+
+/* Stores pairs of elements of two rows. `second` may be NULL. */
+TARGET INLINE void join_T(uint16_t *p, const uint16_t *first, const uint16_t *second)
+{
+    const halves_T two[2] = {*(const halves_T *)(const void *)first,
+        second ? *(const halves_T *)(const void *)second : (halves_T){0}};
+    __m512i both;
+    __builtin_memcpy(&both, two, sizeof both);
+    *(pairs_T *)(void *)p = interleaved_T(both);
+}
+
+TARGET INLINE mask_T paired_T(vec_T first, vec_T second) /* rounded to nearest, ties to even */
+{
+    return interleaved_T((__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first));
+}
+
+TARGET INLINE void store_paired_T(uint16_t *p, vec_T first, vec_T second)
+{
+    *(pairs_T *)(void *)p = paired_T(first, second);
+}
+
+TARGET INLINE void store_rounded_T(uint16_t *p, vec_T x) /* rounded, without pairing */
+{
+    const __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)x, (__m512)x);
+    __builtin_memcpy(p, &both, sizeof(halves_T));
+}
+#endif

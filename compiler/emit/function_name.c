@@ -1,0 +1,44 @@
+/* This file makes the names of the functions of a compilation. */
+#include "emit.h"
+#include "printer.h"
+#include "../schedule/schedule.h"
+
+static bool value_of_units(const struct graph *g, int v)
+{
+    for (int k = 0; k < g->value[v].rank; k++)
+        if (g->module->axis[g->value[v].axes[k]].source == SIZE_UNITS) return true;
+    return false;
+}
+
+const char *emit_form(const struct compilation *c)
+{
+    const char *name = c->program.linear ? "linear_" : "", *const fixed = program_function(&c->program);
+    struct arena *arena = c->graph->module->arena;
+    if (fixed) return fixed;
+    if (program_adds_totals(&c->program)) return arena_printf(arena, "%stotals%d", name, c->program.group);
+    bool sums = false, any = false;
+    for (int o = 0; o < c->graph->outputs; o++) {
+        const bool of_units = value_of_units(c->graph, c->graph->output[o].value);
+        sums |= of_units;
+        if (of_units) continue;
+        name = arena_printf(arena, "%s%s%s", name, any ? "_" : "", emit_name(arena, c->graph->output[o].name));
+        any = true;
+    }
+    return !sums ? name : arena_printf(arena, any ? "%s_sums%d" : "%ssums%d", name, c->program.group);
+}
+
+const char *emit_function(const struct compilation *c, const char *part)
+{
+    struct arena *arena = c->graph->module->arena;
+    const char *from = c->schedule && c->schedule->from ? arena_printf(arena, "_from%lld", (long long)c->schedule->from)
+                                                        : "";
+    return arena_printf(arena, "%s_%s%s_%s", c->spec->name, part, from, emit_suffix(c));
+}
+
+const char *emit_suffix(const struct compilation *c)
+{
+    if (c->registers.rows == DEFAULT_ROWS && c->registers.vectors == schedule_max_vectors(c->target, DEFAULT_ROWS))
+        return c->target->suffix;
+    return arena_printf(c->graph->module->arena, "%s_%dx%d", c->target->suffix, c->registers.rows,
+                        c->registers.vectors);
+}

@@ -1,0 +1,309 @@
+/* The comment at the top of a C file: the formulas, how they are computed, and a table of contents. */
+#include "emit.h"
+#include "printer.h"
+#include "../schedule/schedule.h"
+#include "../spec/spec.h"
+#include "../support/support.h"
+#include "../target/target.h"
+
+#include <string.h>
+
+/* The number of keys from which on the last target always takes the linear form; 0: never, or for any number. */
+static int64_t linear_from(const struct emitted_file *e)
+{
+    int64_t from = 0;
+    for (int k = 0; k < e->versions; k++) {
+        const struct version *v = &e->version[k];
+        if (v->target != e->version[e->versions - 1].target) continue;
+        if (!v->c->program.linear)
+            from = 0;
+        else if (!from)
+            from = v->from;
+    }
+    return from;
+}
+
+/* The numbers of keys for which a compilation runs, if the schedule has several entries: ", from 1 to 4095 keys and
+   from 8192 keys on". */
+static void lengths_of(const struct emitted_file *e, const struct compilation *c, struct text *out)
+{
+    const char *before = ",";
+    for (int k = 0; k < e->versions; k++) {
+        if (e->version[k].c != c) continue;
+        const bool last = k + 1 == e->versions || e->version[k + 1].target != c->target;
+        text_add(out, "%s from %lld", before, (long long)(e->version[k].from ? e->version[k].from : 1));
+        if (last)
+            text_add(out, " keys on");
+        else
+            text_add(out, " to %lld keys", (long long)e->version[k + 1].from - 1);
+        before = " and";
+    }
+}
+
+/* ---- formulas ---- */
+
+/* A value of the graph in a formula: an input has its own name. */
+static const char *value_name(const struct graph *g, int v)
+{
+    const struct value *value = &g->value[v];
+    return value->name ? value->name : arena_printf(g->module->arena, "x%d", v);
+}
+
+/* How tightly an operation binds, as in C; calls and leaves bind most tightly. */
+enum {
+    BINDS_CHOICE = 1,
+    BINDS_OR,
+    BINDS_AND,
+    BINDS_EQUAL,
+    BINDS_LESS,
+    BINDS_SUM,
+    BINDS_PRODUCT,
+    BINDS_UNARY,
+    BINDS_CALL
+};
+
+static int binding_of(const struct expr *e)
+{
+    switch ((int)e->op) {
+    case EXPR_SELECT: return BINDS_CHOICE;
+    case EXPR_OR: return BINDS_OR;
+    case EXPR_AND: return BINDS_AND;
+    case EXPR_EQ:
+    case EXPR_NE: return BINDS_EQUAL;
+    case EXPR_LT:
+    case EXPR_LE: return BINDS_LESS;
+    case EXPR_ADD:
+    case EXPR_SUB: return BINDS_SUM;
+    case EXPR_MUL:
+    case EXPR_DIV:
+    case EXPR_MOD: return BINDS_PRODUCT;
+    case EXPR_NEG:
+    case EXPR_NOT: return BINDS_UNARY;
+    default: return BINDS_CALL;
+    }
+}
+
+/* The dividend a of (a - a mod n) / n, which is a / n rounded down; else NULL. */
+static const struct expr *floored(const struct expr *e)
+{
+    if (e->op != EXPR_DIV || e->arg[0]->op != EXPR_SUB) return NULL;
+    const struct expr *a = e->arg[0]->arg[0], *remainder = e->arg[0]->arg[1];
+    return remainder->op == EXPR_FLOORMOD && remainder->arg[0] == a && remainder->arg[1] == e->arg[1] ? a : NULL;
+}
+
+static void formula(const struct graph *g, const struct value *v, const struct expr *e, int binding, struct text *out);
+
+static void reference(const struct graph *g, const struct ref *r, struct text *out)
+{
+    const struct ref plain = graph_ref(g, r->of, NULL);
+    text_add(out, "%s", value_name(g, r->of));
+    if (ref_equal(&plain, r)) return;
+    for (int k = 0; k < r->rank; k++) {
+        text_add(out, k ? ", " : "[");
+        formula(g, NULL, r->sub[k], BINDS_CHOICE, out);
+    }
+    if (r->rank) text_add(out, "]");
+}
+
+static void call(const struct graph *g, const struct value *v, const struct expr *e, struct text *out)
+{
+    text_add(out, "%s(%s%s", e->op == EXPR_FLOORMOD ? "mod" : expr_name(e->op), e->name ? e->name : "",
+             e->name ? ", " : "");
+    for (int k = 0; k < expr_arity(e->op); k++) {
+        if (k) text_add(out, ", ");
+        formula(g, v, e->arg[k], BINDS_CHOICE, out);
+    }
+    text_add(out, ")");
+}
+
+/* An expression of value v, in parentheses if it binds less tightly than `binding`. */
+static void formula(const struct graph *g, const struct value *v, const struct expr *e, int binding, struct text *out)
+{
+    const struct module *m = g->module;
+    const struct expr *dividend = floored(e);
+    const int own = dividend ? BINDS_CALL : binding_of(e);
+    if (own < binding) text_add(out, "(");
+    if (dividend) {
+        text_add(out, "floor(");
+        formula(g, v, dividend, BINDS_PRODUCT, out);
+        text_add(out, " / ");
+        formula(g, v, e->arg[1], BINDS_UNARY, out);
+        text_add(out, ")");
+    } else if (e->op == EXPR_REAL)
+        real_print(e->real, false, out);
+    else if (e->op == EXPR_INT)
+        text_add(out, "%lld", (long long)e->integer);
+    else if (e->op == EXPR_OPERAND)
+        reference(g, &v->operand[e->integer], out);
+    else if (e->op == EXPR_INDEX)
+        text_add(out, "%s", m->axis[e->integer].name);
+    else if (e->op == EXPR_SIZE)
+        text_add(out, "%s", emit_size(m, (int)e->integer));
+    else if (e->op == EXPR_SELECT) {
+        formula(g, v, e->arg[0], own + 1, out);
+        text_add(out, " ? ");
+        formula(g, v, e->arg[1], own + 1, out);
+        text_add(out, " : ");
+        formula(g, v, e->arg[2], own, out);
+    } else if (own == BINDS_UNARY) {
+        text_add(out, e->op == EXPR_NEG ? "-" : "!");
+        formula(g, v, e->arg[0], own, out);
+    } else if (expr_infix(e->op)) {
+        const bool regroups = e->op == EXPR_ADD || e->op == EXPR_AND || e->op == EXPR_OR; /* in a formula */
+        formula(g, v, e->arg[0], own, out);
+        text_add(out, " %s ", expr_infix(e->op));
+        formula(g, v, e->arg[1], own + !regroups, out);
+    } else
+        call(g, v, e, out);
+    if (own < binding) text_add(out, ")");
+}
+
+/* "sum over j of x4 * v": a reduction or a contraction. */
+static void sum_formula(const struct graph *g, const struct value *v, struct text *out)
+{
+    int over = 0;
+    text_add(out, v->op == GRAPH_REDUCE && v->fold == FOLD_MAX ? "max over " : "sum over ");
+    for (int a = 0; a < g->module->axes; a++) {
+        bool summed = false;
+        for (int k = 0; k < v->operands; k++) summed |= ref_uses_axis(&v->operand[k], a);
+        if (summed && !value_has_axis(v, a)) text_add(out, "%s%s", over++ ? ", " : "", g->module->axis[a].name);
+    }
+    text_add(out, " of ");
+    for (int k = 0; k < v->operands; k++) {
+        if (k) text_add(out, " * ");
+        reference(g, &v->operand[k], out);
+    }
+    if (!v->where) return;
+    text_add(out, " if ");
+    formula(g, NULL, v->where, BINDS_CHOICE, out);
+}
+
+static void formulas(const struct graph *g, struct text *out)
+{
+    const struct module *m = g->module;
+    for (int k = 0; k < g->values; k++) {
+        const struct value *v = &g->value[k];
+        text_add(out, "%s ", value_name(g, k));
+        axes_print(m, v->rank, v->axes, out);
+        switch (v->op) {
+        case GRAPH_INPUT: break;
+        case GRAPH_PARAM:
+            text_add(out, ", %s parameter", v->origin == ORIGIN_LEARNED ? "learned" : origin_name(v->origin));
+            break;
+        case GRAPH_TABLE: text_add(out, ", constant"); break;
+        case GRAPH_MAP:
+            text_add(out, " = ");
+            formula(g, v, v->expr, BINDS_CHOICE, out);
+            break;
+        case GRAPH_REDUCE:
+        case GRAPH_CONTRACT:
+            text_add(out, " = ");
+            sum_formula(g, v, out);
+            break;
+        }
+        text_add(out, "\n");
+    }
+    for (int o = 0; o < g->outputs; o++)
+        text_add(out, "%s = %s\n", g->output[o].name, value_name(g, g->output[o].value));
+}
+
+/* "b (batch), i (query), d (64)" */
+static const char *axes_of(const struct graph *g)
+{
+    static const struct {
+        enum size_source source;
+        const char *says;
+    } known[] = {{SIZE_BATCH, "batch"},
+                 {SIZE_KV_HEADS, "key/value head"},
+                 {SIZE_MEMBERS, "query head of g"},
+                 {SIZE_N_Q, "query"},
+                 {SIZE_N_K, "key"}};
+    struct text list = {0};
+    for (int a = 0; a < g->module->axes; a++) {
+        const char *says = emit_size(g->module, a);
+        for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+            if (g->module->axis[a].source == known[k].source) says = known[k].says;
+        text_add(&list, "%s%s (%s)", a ? ", " : "", g->module->axis[a].name, says);
+    }
+    const char *made = arena_copy(g->module->arena, list.data ? list.data : "");
+    text_free(&list);
+    return made;
+}
+
+/* ---- the comment ---- */
+
+/* The sections of the file by the comments that they begin with, and the functions to look for. */
+static void contents(const struct emitted_file *e, struct text *out)
+{
+    const char *const name = e->p->spec->name;
+    text_add(out,
+             "\n   Contents; each section begins with ====. \"generic\" has the simplest code, so read it first.\n"
+             "     %-10s struct call, and what all targets share\n",
+             "(top)");
+    for (int k = 0; k < e->compilations; k++) {
+        const bool first = k == 0 || e->c[k]->target != e->c[k - 1]->target;
+        if (first) text_add(out, "%s     %-10s ", k ? "\n" : "", e->c[k]->target->name);
+        text_add(out, "%s%s", first ? "" : ", ", emit_function(e->c[k], emit_form(e->c[k])));
+    }
+    text_add(out, "\n     %-10s struct version, which this machine runs\n     %-10s %s_workspace, %s_forward", "choice",
+             "interface", name, name);
+    if (e->p->parts) text_add(out, ", %s_backward", name);
+    if (e->p->spec->emit & EMIT_DECODE) text_add(out, ", %s_extend", name);
+    text_add(out, ", %s_kernel\n", name);
+}
+
+static void algorithm(const struct emitted_file *e, struct text *out)
+{
+    const struct compilation *const *c = e->c;
+    const struct spec *spec = c[0]->spec;
+    struct arena *arena = c[0]->graph->module->arena;
+    const int64_t from = linear_from(e);
+    bool few = false;
+    int linear = 0;
+    text_add(out,
+             "\n   How: each vector lane holds one query. Keys are processed in tiles, so row sums and maxima need no "
+             "reduction across lanes.\n"
+             "   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are "
+             "skipped.\n");
+    for (int k = 0; k < e->compilations; k++) few |= c[k]->program.few;
+    if (few)
+        text_add(out,
+                 "   For few queries each lane holds one key. The queries of all heads that share keys are the rows of "
+                 "one tile, so each key is read once.\n"
+                 "   Threads share the chunks of keys, whose sums are added in their order.\n");
+    while (linear < e->compilations && !c[linear]->separated.features) linear++;
+    if (linear < e->compilations)
+        text_add(out,
+                 "   Linear%s: the weight is an inner product of %lld features. The state, their sum over keys, has "
+                 "%lld x %lld numbers.\n",
+                 from ? arena_printf(arena, " from %lld keys on", (long long)from) : "",
+                 (long long)c[linear]->separated.features, (long long)c[linear]->separated.features,
+                 (long long)spec->value_dim + 1);
+    for (int k = 0; k < e->compilations; k++) {
+        if (!program_is_forward(&c[k]->program)) continue;
+        text_add(out, "     %-10s %-9s%s%s tiles of %s; %lld bytes of workspace a thread", c[k]->target->name,
+                 compilation_form(c[k]), compilation_products(c[k]), loops_paired(c[k]->loops) ? "," : "",
+                 compilation_tiles(arena, c[k]), (long long)loops_bytes(c[k]->loops));
+        if (spec->schedules > 1) lengths_of(e, c[k], out);
+        text_add(out, "\n");
+    }
+}
+
+void emit_heading(const struct emitted_file *e, struct text *out)
+{
+    const struct graph *source = e->c[0]->source;
+    const struct spec *spec = e->c[0]->spec;
+    struct arena *arena = source->module->arena;
+    struct text graph = {0};
+    text_add(out, "/* %s.c, made by attnc %s: %s\n   C11 with GNU extensions, for a C compiler; C++ includes %s.h.\n",
+             spec->name, ATTNC_VERSION, emit_harmless(arena, e->command), spec->name);
+    if (*spec->description) emit_comment(arena, out, spec->description, 3);
+    text_add(out, "\n   Computes, in %s, over the axes %s:\n", dtype_name(source->module->dtype), axes_of(source));
+    formulas(source, &graph);
+    emit_comment(arena, out, graph.data, 5);
+    text_free(&graph);
+    algorithm(e, out);
+    contents(e, out);
+    text_add(out, "\n   Compile with: cc -O2 -fopenmp %s.c …%s -lm */\n", spec->name,
+             e->p->standalone ? "" : " -lattnrt");
+}

@@ -1,0 +1,256 @@
+/* The arrays that a part of backward leaves for other parts, and the gradients with respect to learned parameters:
+   their members of the call, the statements that place them, and the calls of the parts. */
+#include "printer.h"
+
+#include <string.h>
+
+/* The gradients with respect to parameters, from number `from` on: the number of the next one, or -1. */
+static int next_gradient(const struct kernel_arrays *arrays, int from)
+{
+    while (from < arrays->count && arrays->array[from].place != PLACE_GRADIENTS) from++;
+    return from < arrays->count ? from : -1;
+}
+
+/* An array that a part of a form leaves for other parts. Sums of queries are none: tiles add them up in order. */
+struct left_array {
+    const char *name;
+    const struct graph *g; /* of a part that is given it, as value v */
+    int v;
+};
+
+/* The part of that number of the form, for the first target that has it; NULL: it has none. */
+static const struct graph *graph_of_part(const struct emitted_file *e, bool linear, int part)
+{
+    for (int k = 0; k < e->p->backwards; k++) {
+        const struct compilation *c = e->p->backward[k].c;
+        if (c && e->p->backward[k].part == part && c->program.linear == linear &&
+            program_outputs_gradients(&c->program))
+            return c->graph;
+    }
+    return NULL;
+}
+
+static bool is_output(const struct graph *g, const char *name)
+{
+    for (int o = 0; g && o < g->outputs; o++)
+        if (strcmp(g->output[o].name, name) == 0) return true;
+    return false;
+}
+
+static bool is_left(const struct emitted_file *e, bool linear, const char *name)
+{
+    bool left = false;
+    for (int part = 0; part < e->p->parts; part++) left |= is_output(graph_of_part(e, linear, part), name);
+    return left;
+}
+
+static bool sums_of_queries(const struct graph *g, const struct value *v)
+{
+    bool queries = false;
+    for (int k = 0; k < v->rank; k++) queries |= g->module->axis[v->axes[k]].source == SIZE_N_Q;
+    return v->sums && queries;
+}
+
+/* Returns whether a part reads the array called `name`. */
+static bool is_given(const struct emitted_file *e, bool linear, const char *name)
+{
+    bool given = false;
+    for (int part = 0; part < e->p->parts; part++) {
+        const struct graph *const g = graph_of_part(e, linear, part);
+        given |= g && graph_find(g, name) >= 0;
+    }
+    return given;
+}
+
+/* Returns the number of left arrays, and sets `*of` to a list of them. */
+static int left_arrays(const struct emitted_file *e, bool linear, struct arena *arena, struct left_array **of)
+{
+    struct left_array *const left = arena_alloc(arena, (size_t)e->p->parts * MAX_OUTPUTS * sizeof *left);
+    int count = 0;
+    for (int part = 0; part < e->p->parts; part++) {
+        const struct graph *const g = graph_of_part(e, linear, part);
+        for (int v = 0; g && v < g->values; v++) {
+            const struct value *value = &g->value[v];
+            bool before = value->op != GRAPH_INPUT || sums_of_queries(g, value) || !is_left(e, linear, value->name);
+            for (int n = 0; n < count && !before; n++) before = strcmp(left[n].name, value->name) == 0;
+            if (!before) left[count++] = (struct left_array){value->name, g, v};
+        }
+    }
+    *of = left;
+    return count;
+}
+
+bool emit_has_totals(const struct emitted_file *e, struct arena *arena)
+{
+    struct left_array *left;
+    return e->p->parts && (next_gradient(e->p->arrays, 0) >= 0 || left_arrays(e, false, arena, &left) > 0 ||
+                           left_arrays(e, true, arena, &left) > 0);
+}
+
+const char *emit_total_members(const struct emitted_file *e, struct arena *arena)
+{
+    struct left_array *left;
+    const struct kernel_arrays *const all = e->p->arrays;
+    const char *members = "", *real = emit_real(e->p->spec->dtype);
+    for (int k = 0; (k = next_gradient(all, k)) >= 0; k++)
+        members = arena_printf(arena, "%s\n    %s *%s;", members, emit_stored(all->array[k].dtype),
+                               all->array[k].identifier);
+    for (int linear = 0; linear < 2; linear++)
+        for (int n = 0, count = left_arrays(e, linear, arena, &left); n < count; n++)
+            members = arena_printf(arena,
+                                   left[n].g->value[left[n].v].sums ? "%s\n    %s *%s;\n    struct attn_strides %s_at;"
+                                                                    : "%s\n    %s *%s;",
+                                   members, real, left[n].name, left[n].name);
+    return members;
+}
+
+const char *emit_total_values(const struct emitted_file *e, struct arena *arena)
+{
+    const struct kernel_arrays *const all = e->p->arrays;
+    const char *values = "";
+    for (int k = 0; (k = next_gradient(all, k)) >= 0; k++)
+        values = arena_printf(arena, "%s%s        call->%s = to->%s;", values, *values ? "\n" : "",
+                              all->array[k].identifier, all->array[k].member);
+    return values;
+}
+
+const char *emit_or_name(struct arena *arena, const char *condition, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = strstr(condition, name); at; at = strstr(at + 1, name))
+        if ((at == condition || at[-1] == ' ') && (!at[n] || at[n] == ' ')) return condition;
+    return arena_printf(arena, "%s%s%s", condition, *condition ? " || " : "", name);
+}
+
+static void mark_needed(const struct graph *g, int v, bool *needed)
+{
+    if (needed[v]) return;
+    needed[v] = true;
+    for (int k = 0; k < g->value[v].operands; k++) mark_needed(g, g->value[v].operand[k].of, needed);
+}
+
+static bool needs(const struct graph *g, int v, int of, struct arena *arena)
+{
+    bool *const needed = arena_alloc(arena, (size_t)g->values * sizeof *needed);
+    mark_needed(g, v, needed);
+    return needed[of];
+}
+
+/* The condition, or that a gradient is wanted which needs the array of that name: a part may make it of what another
+   one makes of the array. */
+static const char *with_needs(const struct emitted_file *e, bool linear, const char *condition, const char *name,
+                              struct arena *arena)
+{
+    for (int part = 0; part < e->p->parts; part++) {
+        const struct graph *const g = graph_of_part(e, linear, part);
+        const int given = g ? graph_find(g, name) : -1;
+        for (int o = 0; given >= 0 && o < g->outputs; o++) {
+            if (!needs(g, g->output[o].value, given, arena)) continue;
+            const char *const made = g->output[o].name;
+            condition = is_given(e, linear, made)
+                            ? with_needs(e, linear, condition, made, arena)
+                            : emit_or_name(arena, condition, arena_printf(arena, "call->%s", emit_name(arena, made)));
+        }
+    }
+    return condition;
+}
+
+/* The gradient that adds such sums of heads up. */
+static const char *whole_of(const struct left_array *left, struct arena *arena)
+{
+    int o = 0;
+    while (!needs(left->g, left->g->output[o].value, left->v, arena)) o++;
+    return left->g->output[o].name;
+}
+
+/* Statements that set the address of the gradients of heads. With one head they are the sum, which needs no array
+    unless it has to be rounded. */
+static const char *heads_value(const struct left_array *left, enum dtype dtype, const char *placed, struct arena *arena)
+{
+    const struct value *const v = &left->g->value[left->v];
+    const char *name = left->name, *whole = whole_of(left, arena);
+    const long long row = (long long)left->g->module->axis[v->axes[v->rank - 1]].extent;
+    placed = arena_printf(arena,
+                          "%s        const size_t head = bytes_times(%lld, p->n_k);\n"
+                          "        call->%s_at = (struct attn_strides){(int64_t)bytes_times(head, p->heads), "
+                          "(int64_t)head, %lld};\n",
+                          placed, row, name, row);
+    if (dtype_of_sums(dtype) != dtype) return arena_printf(arena, "    {\n%s    }\n", placed);
+    return arena_printf(arena,
+                        "    if (p->heads == p->kv_heads) { /* that of one head is the sum */\n"
+                        "        call->%s = call->%s;\n        call->%s_at = p->%s;\n    } else {\n%s    }\n",
+                        name, whole, name, whole, placed);
+}
+
+/* Statements that set the address of an array that a part leaves for others, if a wanted gradient needs it. */
+static const char *left_value(const struct emitted_file *e, bool linear, const struct left_array *left,
+                              struct arena *arena)
+{
+    const char *const wanted = with_needs(e, linear, "", left->name, arena), *const real = emit_real(e->p->spec->dtype);
+    const struct module *const m = left->g->module;
+    const struct value *const value = &left->g->value[left->v];
+    const char *const indent = value->sums ? "        " : "    ";
+    int64_t elements = 1;
+    for (int k = 0; k < value->rank; k++)
+        if (axis_is_counted(&m->axis[value->axes[k]])) elements *= m->axis[value->axes[k]].extent;
+    const char *bytes = arena_printf(arena, "%lld * sizeof(%s)", (long long)elements, real);
+    for (int k = 0; k < value->rank; k++) {
+        const struct axis *axis = &m->axis[value->axes[k]];
+        const bool of_heads = axis->source == SIZE_KV_HEADS && k + 1 < value->rank &&
+                              m->axis[value->axes[k + 1]].source == SIZE_MEMBERS;
+        const char *size = axis->source == SIZE_MEMBERS ? "heads" : size_name(axis->source);
+        if (!axis_is_counted(axis) && !of_heads) bytes = arena_printf(arena, "bytes_times(%s, p->%s)", bytes, size);
+    }
+    const char *const placed = arena_printf(arena,
+                                            "%sif (%s) call->%s = (%s *)(void *)(left + at);\n"
+                                            "%sat = bytes_plus(at, whole_lines(%s));\n",
+                                            indent, wanted, left->name, real, indent, bytes);
+    return value->sums ? heads_value(left, e->p->spec->dtype, placed, arena) : placed;
+}
+
+/* A call runs one form, so the arrays of both forms start at the same place. */
+const char *emit_left_values(const struct emitted_file *e, struct arena *arena)
+{
+    struct left_array *left;
+    const char *values = "";
+    for (int linear = 0; linear < 2; linear++) {
+        for (int n = 0, count = left_arrays(e, linear, arena, &left); n < count; n++)
+            values = arena_printf(arena, "%s%s", values, left_value(e, linear, &left[n], arena));
+        values = arena_printf(arena, "%s    if (at > most) most = at;\n%s", values, linear ? "" : "    at = 0;\n");
+    }
+    return values;
+}
+
+/* Statements of a block before the totals are added up: what is its own sum already is not wanted of them. */
+static const char *before_totals(const struct emitted_file *e, struct arena *arena)
+{
+    struct left_array *left;
+    const char *statements = "";
+    for (int linear = 0; linear < 2 && dtype_of_sums(e->p->spec->dtype) == e->p->spec->dtype; linear++)
+        for (int n = 0, count = left_arrays(e, linear, arena, &left); n < count; n++)
+            if (left[n].g->value[left[n].v].sums)
+                statements = arena_printf(arena, "%s        if (left.%s == left.%s) left.%s = NULL;\n", statements,
+                                          whole_of(&left[n], arena), left[n].name, whole_of(&left[n], arena));
+    return statements;
+}
+
+const char *emit_part_calls(const struct emitted_file *e, struct arena *arena)
+{
+    const char *calls = "", *const before = before_totals(e, arena);
+    for (int part = 0; part < e->p->parts; part++) {
+        bool totals = false, saved = false;
+        for (int k = 0; k < e->p->backwards; k++) {
+            const struct compilation *c = e->p->backward[k].c;
+            if (e->p->backward[k].part != part || !c) continue;
+            totals |= program_adds_totals(&c->program);
+            saved |= program_recomputes_saved(&c->program);
+        }
+        calls = arena_printf(arena,
+                             totals && *before
+                                 ? "%s%s    if (!error%s) {\n        struct call left = call;\n%s        error = "
+                                   "run_part(%d, &left, threads, work);\n    }"
+                                 : "%s%s    if (!error%s) %serror = run_part(%d, &call, threads, work);",
+                             calls, part ? "\n" : "", saved ? " && !kept" : "", totals ? before : "", part);
+    }
+    return calls;
+}

@@ -1,0 +1,117 @@
+/* Optional outputs: a statement of the gradients runs only if the caller wants one of the outputs that depend on its
+   results. */
+#include "emit.h"
+#include "printer.h"
+#include "../schedule/schedule.h"
+
+#include <string.h>
+
+bool emit_is_wanted(const struct emitter *x, const struct array *a)
+{
+    const struct program *const program = &x->c->program;
+    return a->kind == ARRAY_OUTPUT &&
+           (program_outputs_gradients(program) || (program_saves_rows(program) && array_of_rows(x->l, a)));
+}
+
+/* This lists the outputs that depend on the results of the statement `s`. outputs[k] is 1 if array k is such an output.
+ */
+struct served {
+    const struct stmt *s;
+    unsigned char *outputs;
+    struct served *next;
+};
+
+/* This is the state of a walk from the last statement to the first. For each array, `by` has a row of bytes with a 1
+   for each output that depends on the contents of the array at the current statement. */
+struct walk {
+    struct emitter *x;
+    size_t arrays;
+    unsigned char *by;
+};
+
+static bool join(unsigned char *to, const unsigned char *from, size_t count)
+{
+    bool more = false;
+    for (size_t k = 0; k < count; k++) {
+        more |= from[k] && !to[k];
+        to[k] |= from[k];
+    }
+    return more;
+}
+
+/* Returns whether an assignment overwrites a whole array. */
+static bool replaces(const struct emitter *x, const struct assign *a)
+{
+    const struct ref own = loops_ref(x->l, a->to.of);
+    return a->fold == FOLD_SET && x->l->array[a->to.of].kind == ARRAY_TILE &&
+           !array_has_slots(x->l, &x->l->array[own.of]) && ref_equal(&own, &a->to);
+}
+
+static struct served *served_by(struct emitter *x, const struct stmt *s)
+{
+    struct served *known = x->served;
+    while (known && known->s != s) known = known->next;
+    return known;
+}
+
+static void walk(struct walk *w, const struct stmt *s)
+{
+    struct emitter *x = w->x;
+    if (!s) return;
+    walk(w, s->next);
+    if (s->body) { /* the body can run several times, or not at all */
+        unsigned char *const after = arena_alloc(x->m->arena, w->arrays * w->arrays);
+        do {
+            memcpy(after, w->by, w->arrays * w->arrays);
+            walk(w, s->body);
+        } while (join(w->by, after, w->arrays * w->arrays), join(after, w->by, w->arrays * w->arrays));
+        return;
+    }
+    struct served *own = served_by(x, s);
+    if (!own) {
+        own = arena_alloc(x->m->arena, sizeof *own);
+        *own = (struct served){s, arena_alloc(x->m->arena, w->arrays), x->served};
+        x->served = own;
+    }
+    for (int k = s->assigns - 1; k >= 0; k--) {
+        const struct assign *a = &s->assign[k];
+        unsigned char *const to = w->by + (size_t)a->to.of * w->arrays, *const outputs = arena_alloc(x->m->arena,
+                                                                                                     w->arrays);
+        (void)join(outputs, to, w->arrays);
+        if (x->l->array[a->to.of].kind == ARRAY_OUTPUT) outputs[a->to.of] = 1;
+        if (replaces(x, a)) memset(to, 0, w->arrays);
+        for (int o = 0; o < s->operands; o++)
+            if (s->op != LOOPS_MAP || expr_uses(a->expr, expr_leaf(x->m, EXPR_OPERAND, o)))
+                (void)join(w->by + (size_t)s->operand[o].of * w->arrays, outputs, w->arrays);
+        if (a->compensation) (void)join(w->by + (size_t)(a->compensation - 1) * w->arrays, outputs, w->arrays);
+        (void)join(own->outputs, outputs, w->arrays);
+    }
+}
+
+static void find_served(struct emitter *x)
+{
+    const size_t arrays = (size_t)x->l->arrays;
+    struct walk w = {x, arrays, arena_alloc(x->m->arena, arrays * arrays)};
+    walk(&w, x->l->body);
+}
+
+const char *emit_condition(struct emitter *x, const struct stmt *s)
+{
+    const char *condition = "";
+    bool every = true;
+    if (!program_outputs_gradients(&x->c->program) && !program_saves_rows(&x->c->program)) return NULL;
+    if (!x->served) find_served(x);
+    const struct served *served = served_by(x, s);
+    if (!served) return NULL;
+    for (int o = 0; o < x->l->arrays; o++) {
+        if (x->l->array[o].kind != ARRAY_OUTPUT) continue;
+        const bool goes = served->outputs[o];
+        every &= goes;
+        if (!goes) continue;
+        if (!emit_is_wanted(x, &x->l->array[o])) return NULL;
+        condition = arena_printf(x->m->arena, "%s%s%s", condition, *condition ? " || " : "",
+                                 emit_name(x->m->arena, x->l->array[o].name));
+    }
+    const bool leaves = x->l->array[s->assign[0].to.of].kind == ARRAY_OUTPUT;
+    return (every && !leaves) || !*condition ? NULL : condition;
+}

@@ -1,0 +1,309 @@
+/* The functions of a compilation. A form without states has one function, which computes a task: a tile of queries of
+   one head. A form with states has one for each parallel loop on a head, which computes one iteration, and one that
+   runs these phases on every thread. Their C is in emit/embedded/task.c. */
+#include "task.h"
+
+#include <string.h>
+
+/* A phase is a function that runs one parallel loop. */
+struct phase {
+    const char *function, *iterations;
+    bool of_chunks;
+};
+
+static struct phase phase(struct emitter *x, const struct chain *heads, const struct stmt *loop, const char *name,
+                          const char *says, struct text *out)
+{
+    struct stmt only = *loop; /* the statements after the loop are in other functions */
+    only.next = NULL;
+    struct chain iterations = chain_of(&only);
+    struct text *body = task_text(x);
+    bool outer[MAX_AXES];
+    memcpy(outer, x->task_axis, sizeof outer);
+    for (int k = 0; k < iterations.loops; k++) {
+        int axis = iterations.loop[k]->axis;
+        x->cut[axis] = axis_is_whole(&x->m->axis[axis]);
+        if (x->m->axis[axis].source == SIZE_MEMBERS) x->task_axis[axis] = true;
+    }
+    bool of_chunks = axis_is_chunks(&x->m->axis[loop->axis]);
+    x->in_window = !of_chunks;
+    x->indent = 4;
+    x->ids = 0;
+    x->out = body;
+    emit_statements(x, iterations.body);
+    text_add(out, "/* %s */\n", says);
+    if (x->c->program.few || !program_is_forward(&x->c->program))
+        name = arena_printf(x->m->arena, "%s_%s", emit_form(x->c), name);
+    const char *function_name = emit_function(x->c, name);
+    task_function(x, heads, &iterations,
+                  arena_printf(x->m->arena,
+                               "%s(const struct call *call, int64_t task, const struct part *part, int64_t iteration)",
+                               function_name),
+                  out);
+    text_add(out, "\n");
+    text_free(body);
+    memset(x->cut, 0, sizeof x->cut);
+    memcpy(x->task_axis, outer, sizeof outer);
+    return (struct phase){function_name, of_chunks ? NULL : chain_iterations(x, &iterations), of_chunks};
+}
+
+static struct template_names names_of(const struct emitter *x, const struct phase *p)
+{
+    struct template_names t = {.arena = x->m->arena};
+    template_set(&t, "PHASE", p->function);
+    template_set(&t, "ITERATIONS", p->of_chunks ? "" : p->iterations);
+    return t;
+}
+
+/* The name `word`, of the second or a later function that it stands for with a number. */
+static const char *numbered(const struct emitter *x, const char *word, int before)
+{
+    return before ? arena_printf(x->m->arena, "%s_%d", word, before + 1) : word;
+}
+
+/* All threads share the iterations. They synchronise unless the next loop gives each thread the same elements. */
+static void share_phase(const struct emitter *x, const struct phase *p, bool synchronise, struct text *lead)
+{
+    struct template_names t = names_of(x, p);
+    template_set(&t, "FIRST", p->of_chunks ? "part->chunk0 + part->number" : "part->number");
+    template_set(&t, "END", p->of_chunks ? "part->chunk1" : p->iterations);
+    template_set_number(&t, "SYNCHRONISES", synchronise);
+    task_piece(&t, "SHARED", lead);
+}
+
+/* A thread's own segment: its chunks, or, once the segment before it is folded, a fold into each group of elements. */
+static void segment_phase(struct emitter *x, const struct phase *p, int first_group, int groups, struct text *lead)
+{
+    struct template_names t = names_of(x, p);
+    template_set_number(&t, "GROUPS", groups);
+    template_set(&t, "GROUP", first_group ? arena_printf(x->m->arena, "%d + group", first_group) : "group");
+    task_piece(&t, p->of_chunks ? "OWN_CHUNKS" : "FOLD", lead);
+}
+
+/* Returns whether the states are sums over queries. Keys read such states. */
+static bool sums_queries(const struct emitter *x, const struct stmt *s)
+{
+    for (; s; s = s->next)
+        if (s->op == LOOPS_FOR && (x->m->axis[s->axis].source == SIZE_N_Q || sums_queries(x, s->body))) return true;
+    return false;
+}
+
+/* While the last chunk is not full nothing is summed, so its queries read the state that is kept. */
+static void read_kept(struct emitter *x, const char *lanes, struct text *lead)
+{
+    struct arena *const arena = x->m->arena;
+    const struct compilation *const few = x->c->state.few_tokens;
+    struct template_names t = {.arena = arena};
+    template_set(&t, "PHASE", emit_function(x->c, arena_printf(arena, "%s_%s", emit_form(x->c), lanes)));
+    template_set_number(&t, "FEW", few != NULL);
+    if (few) template_set(&t, "FEW_PHASE", emit_function(few, arena_printf(arena, "%s_%s", emit_form(few), lanes)));
+    template_set_number(&t, "MAX_FEW", FEW_TOKENS);
+    template_set_number(&t, "CHUNK", x->c->state.chunk);
+    template_set(&t, "KEPT", task_kept(x, "kept"));
+    task_piece(&t, "KEPT_STATE", lead);
+}
+
+/* The function with which the program for calls of few tokens reads the kept state. */
+static void phase_of_few(struct emitter *x, const struct chain *heads, const struct stmt *window, const char *lanes,
+                         struct text *out)
+{
+    const struct stmt *queries = window->body;
+    while (queries->next) queries = queries->next;
+    phase(x, heads, queries, lanes, "As the function of this name for more queries, but with a short tile.", out);
+}
+
+/* The names that the loops over chunks share. */
+static struct template_names names_of_chunks(const struct emitter *x, const struct stmt *window, struct text *body,
+                                             int deeper)
+{
+    struct arena *const arena = x->m->arena;
+    struct template_names t = {.arena = arena};
+    template_set(&t, "CHUNKS", emit_size(x->m, window->axis));
+    template_set_number(&t, "CHUNK", x->m->axis[window->axis].extent);
+    template_set(&t, "BODY", task_indented(arena, body, deeper));
+    return t;
+}
+
+/* Threads that work on a head together take segments of the chunks in turn, and pass the states on from segment to
+   segment, so the sums of a chunk stay with the thread that makes them. */
+static void print_segments(const struct emitter *x, const struct stmt *window, struct text *body, struct text *lead)
+{
+    const struct template_names t = names_of_chunks(x, window, body, 0);
+    task_piece(&t, "SEGMENTS", lead);
+}
+
+/* Chunks that no query sees are skipped, so they are found window by window. In a window each thread takes one chunk,
+   and all share the folding. */
+static void print_windows(const struct emitter *x, const struct stmt *window, const char *first, struct text *body,
+                          struct text *lead)
+{
+    struct template_names t = names_of_chunks(x, window, body, 4);
+    template_set(&t, "FIRST", first);
+    template_set(&t, "CHUNK_BEGIN", arena_printf(x->m->arena, "%s0", x->m->axis[window->axis].name));
+    template_set_number(&t, "SLOT", x->l->slot);
+    template_set_number(&t, "READ_FIRST", x->c->state.read_first);
+    template_set_number(&t, "READ_BACK", x->c->state.read_back);
+    task_piece(&t, "WINDOWS", lead);
+}
+
+/* A thread that works on a head alone adds the keys of a chunk to the carried state after the chunk's queries have read
+   it. */
+static void print_one_thread(struct emitter *x, const struct chain *heads, const struct stmt *window,
+                             const char *summed, const struct phase *queries, struct text *segments, struct text *lead,
+                             struct text *out)
+{
+    struct text *const folds = task_text(x);
+    const struct phase keys = phase(x, heads, x->c->one_thread.keys, arena_printf(x->m->arena, "%s_alone", summed),
+                                    "For a thread that works on the head alone: adds a chunk to the carried state.",
+                                    out);
+    int fold = 0;
+    for (const struct stmt *s = x->c->one_thread.folds; s; s = s->next, fold++) {
+        const struct phase p = phase(x, heads, s, numbered(x, "fold_alone", fold),
+                                     "Adds to the carried state what the product of keys does not.", out);
+        const struct template_names t = names_of(x, &p);
+        task_piece(&t, "FOLD_OF_ONE_THREAD", folds);
+    }
+    struct template_names t = names_of_chunks(x, window, segments, 4);
+    template_set(&t, "PHASE", queries->function);
+    template_set(&t, "KEYS_PHASE", keys.function);
+    template_set(&t, "FOLDS", task_indented(t.arena, folds, 0));
+    task_piece(&t, "ONE_THREAD", lead);
+    text_free(folds);
+}
+
+/* Prints the loop over the chunks. */
+static void window_of(struct emitter *x, const struct chain *heads, const struct stmt *s, bool after, struct text *lead,
+                      struct text *out)
+{
+    struct arena *const arena = x->m->arena;
+    const char *const lanes = after ? "keys" : "queries", *const summed = after ? "queries" : "keys";
+    const char *const first = x->l->kept
+                                  ? arena_printf(arena, "call->summed / %lld", (long long)x->m->axis[s->axis].extent)
+                                  : emit_integer_text(x, s->from, false);
+    const bool skips = x->c->state.read_first > 0;
+    struct text *const body = task_text(x), *const segments = task_text(x);
+    struct phase p = {NULL, NULL, false};
+    int folds = 0, fold = 0;
+    for (const struct stmt *t = s->body; t; t = t->next) folds += t->axis != s->axis;
+    const int groups = folds > 0 ? FOLD_GROUPS / folds : 0;
+    for (const struct stmt *t = s->body; t; t = t->next) {
+        const bool of_chunks = t->axis == s->axis, first_of_all = t == s->body;
+        const struct stmt *const next = t->next ? t->next : s->body;
+        p = phase(x, heads, t,
+                  first_of_all ? summed
+                  : of_chunks  ? lanes
+                               : numbered(x, "fold", fold),
+                  first_of_all ? arena_printf(arena, "Sums the %s of a chunk, from zero, into its slot.", summed)
+                  : of_chunks  ? arena_printf(arena, "The %s of a chunk: reads the state %s the chunk, and its own %s.",
+                                              lanes, after ? "after" : "before", summed)
+                               : "Folds the slots of some chunks, in order, into some elements of the states.",
+                  out);
+        if (skips)
+            share_phase(x, &p, next->axis != t->axis, body);
+        else
+            segment_phase(x, &p, fold * groups, groups, body);
+        fold += !of_chunks;
+    }
+    if (x->c->state.slot_is_kept) read_kept(x, lanes, lead);
+    if (skips)
+        print_windows(x, s, first, body, lead);
+    else {
+        text_add(lead, "    const int64_t first = %s;\n", first);
+        print_segments(x, s, body, segments);
+        if (x->c->one_thread.keys)
+            print_one_thread(x, heads, s, summed, &p, segments, lead, out);
+        else
+            text_append(lead, segments->data, segments->length);
+    }
+    text_add(lead, "    synchronise(part);\n");
+    text_free(body);
+    text_free(segments);
+}
+
+/* A loop before or after the one over the chunks: states begin, a form without chunks reads them, or sums over the rows
+   of the head are stored. */
+static void other_phase(struct emitter *x, const struct chain *heads, const struct stmt *s, const char *name,
+                        const char *says, bool only_first, struct text *lead, struct text *out)
+{
+    struct text *const body = task_text(x);
+    const struct phase p = phase(x, heads, s, name, says, out);
+    share_phase(x, &p, !s->next || s->next->axis != s->axis, body);
+    if (only_first) {
+        struct template_names t = {.arena = x->m->arena};
+        template_set(&t, "BODY", task_indented(x->m->arena, body, 4));
+        task_piece(&t, "BEGIN_KEPT", lead);
+    } else
+        text_append(lead, body->data, body->length);
+    text_free(body);
+}
+
+static void phases(struct emitter *x, struct text *out)
+{
+    struct text *lead = task_text(x);
+    struct chain heads = chain_of(x->l->body), none = {0, {NULL}, NULL};
+    struct arena *const arena = x->m->arena;
+    const struct template_names no_names = {.arena = arena};
+    const bool after = sums_queries(x, window_in(heads.body)->body->body);
+    const char *const lanes = after ? "keys" : "queries";
+    bool windows = false;
+    int begins = 0, leaving = 0;
+    if (x->c->program.short_tile) {
+        phase_of_few(x, &heads, window_in(heads.body), lanes, out);
+        return;
+    }
+    for (const struct stmt *s = heads.body; s; s = s->next) {
+        if (s->window) {
+            windows = true;
+            window_of(x, &heads, s, after, lead, out);
+        } else if (!windows)
+            other_phase(x, &heads, s, numbered(x, "begin", begins++),
+                        arena_printf(arena, "Sets the states to those of no %s.", after ? "queries" : "keys"),
+                        x->l->kept > 0, lead, out);
+        else if (x->m->axis[s->axis].source == SIZE_CONSTANT)
+            other_phase(x, &heads, s, numbered(x, "leave", leaving++), "Stores sums over the rows of the head.", false,
+                        lead, out);
+        else
+            other_phase(x, &heads, s, lanes, arena_printf(arena, "A tile of %s: reads the states.", lanes), false, lead,
+                        out);
+    }
+    task_piece(&no_names, "HEAD", out);
+    x->out = lead;
+    task_function(x, &none, NULL,
+                  arena_printf(arena, "%s(const struct call *call, int64_t task, struct part *part)",
+                               emit_function(x->c, emit_form(x->c))),
+                  out);
+    text_free(lead);
+}
+
+void emit_tasks(struct emitter *x, struct text *out)
+{
+    struct chain heads = chain_of(x->l->body);
+    for (int k = 0; k < heads.loops; k++) {
+        x->task_axis[heads.loop[k]->axis] = heads.loop[k]->step == 1;
+        x->stride[heads.loop[k]->axis] = stmt_stride(heads.loop[k]);
+        x->block[heads.loop[k]->axis] = heads.loop[k]->block;
+    }
+    x->phases = emit_in_phases(x->l);
+    if (x->phases) {
+        phases(x, out);
+        return;
+    }
+    struct text *body = task_text(x);
+    x->out = body;
+    x->indent = 4;
+    emit_statements(x, heads.body);
+    struct template_names t = {.arena = x->m->arena};
+    template_set(&t, "WHAT",
+                 program_adds_totals(&x->c->program)     ? "the total of what the slices of rows have left"
+                 : program_folds_states(&x->c->program)  ? "adds the sums of one head to those of another state"
+                 : program_prepares_keys(&x->c->program) ? "prepares a tile of keys of one head for a state"
+                 : emit_units_of(x->l)                   ? "one slice of the rows of all batches and heads"
+                 : emit_tasks_of_keys(x->l)              ? "one tile of keys of one head"
+                                                         : "one tile of queries of one head");
+    task_piece(&t, "TASK", out);
+    task_function(x, &heads, NULL,
+                  arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, unsigned char *work)",
+                               emit_function(x->c, emit_form(x->c))),
+                  out);
+    text_free(body);
+}

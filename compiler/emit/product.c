@@ -1,0 +1,315 @@
+/* This file prints calls for products. Products over a region sum only over pairs of a query and a key in the region.
+ */
+#include "emit.h"
+#include "printer.h"
+
+#include <string.h>
+
+/* The largest number of vectors, up to the register block's, that divides the lanes of the tile. */
+static int block_vectors(const struct emitter *x, const struct ref *to)
+{
+    const int64_t vectors = emit_most_lanes(x, to) / x->lanes;
+    int v = x->vectors;
+    while (vectors % v) v--;
+    return v;
+}
+
+/* The lanes of a product, in whole vectors. For a sequence they are the lanes of the current tile. */
+static const char *lanes_of(struct emitter *x, const struct ref *to)
+{
+    const struct array *a = &x->l->array[to->of];
+    const int axis = a->axes[a->rank - 1];
+    const int64_t most = emit_most_lanes(x, to);
+    if (most == x->lanes || x->m->axis[axis].source == SIZE_CONSTANT)
+        return arena_printf(x->m->arena, "%lld", (long long)most);
+    return arena_printf(x->m->arena, "round_up(%s, %d)", emit_range(x, axis), x->lanes);
+}
+
+enum { MAX_ARGUMENTS = 20 };
+
+/* The stride between pairs along an axis of a product's operand, in elements. */
+static const char *pair_stride(struct emitter *x, const struct ref *r, int axis, int over)
+{
+    const struct array *a = &x->l->array[r->of];
+    if (!a->paired) return axis == over ? "2" : emit_step(x, r, axis);
+    return axis == over ? arena_printf(x->m->arena, "%lld", (long long)(2 * a->extent[1])) : "2";
+}
+
+static const char *pairs_of(struct emitter *x, int axis)
+{
+    bool constant = x->m->axis[axis].source == SIZE_CONSTANT && !x->cut[axis];
+    if (constant) return arena_printf(x->m->arena, "%lld", (long long)x->m->axis[axis].extent / 2);
+    return arena_printf(x->m->arena, "(%s + 1) / 2", emit_range(x, axis));
+}
+
+/* A call of dot_T, dot_paired_T, or another product of embedded/product.c. */
+static void emit_call(struct emitter *x, const char *product, const struct product_argument *argument, int arguments)
+{
+    struct product_argument given_to[MAX_ARGUMENTS];
+    const bool paired = strstr(product, "paired") != NULL;
+    int count = 0;
+    for (int k = 0; k < arguments; k++) {
+        bool left_out = (strcmp(argument[k].name, "by") == 0 && !paired) ||
+                        (strcmp(argument[k].name, "compensation") == 0 && !x->compensated);
+        if (!left_out) given_to[count++] = argument[k];
+    }
+    emit_product_call(x, product, given_to, count);
+}
+
+/* A product in a tile that may contain pairs outside the region. Weights are 0 there, but 0 * infinity and 0 * NaN are
+   NaN. So the tile is searched for infinity and NaN. If there are any, the sums are made without them, in the same
+   steps, and then they are added to the queries that see them. */
+static void emit_over_region(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
+                             int arguments)
+{
+    const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
+    const struct array *weights = &x->l->array[lane->of], *sums = &x->l->array[to->of];
+    struct arena *arena = x->m->arena;
+    const bool paired = weights->paired;
+    const char *kind = arena_printf(arena, "%s_%s", paired ? "_paired" : "", x->suffix),
+               *rows = emit_range(x, s->axes[0]), *keys = emit_range(x, s->axis);
+    const char *across = paired ? "2" : emit_step(x, row, s->axes[0]),
+               *along = paired ? pair_stride(x, row, s->axis, s->axis) : emit_step(x, row, s->axis);
+    const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL, *searched;
+    if (paired) /* the elements of a pair are adjacent */
+        searched = arena_printf(arena, "%s, (%s + 1) / 2, 2 * %s", along, keys, rows);
+    else if (strcmp(across, "1") == 0)
+        searched = arena_printf(arena, "%s, %s, %s", along, keys, rows);
+    else
+        searched = arena_printf(arena, "%s, %s, %s", across, rows, keys);
+    int64_t *max = paired ? &x->region_pairs : &x->region_keys;
+    for (int k = 0; k < weights->rank; k++)
+        if (weights->axes[k] == s->axis && weights->extent[k] > *max) *max = weights->extent[k];
+    emit_line(x,
+              "if (__builtin_expect(%s!finite%s(%s, %s), 0)) { /* infinity and NaN affect only queries that see "
+              "them */",
+              partial ? arena_printf(arena, "(%s) && ", partial) : "", kind, emit_corner(x, s, row), searched);
+    x->indent += 4;
+    emit_call(x, paired ? "dot_finite_paired" : "dot_finite", argument, arguments);
+    const char *j = x->m->axis[s->axis].name, *lead = paired ? " / 2" : "";
+    emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", j, j, keys, j);
+    x->indent += 4;
+    const char *values = arena_printf(arena, "%s + %s%s * %s%s", emit_corner(x, s, row), j, lead, along,
+                                      paired ? arena_printf(arena, " + %s %% 2", j) : "");
+    emit_line(x, "mask_%s seen[%lld];", x->suffix, (long long)(sums->extent[sums->rank - 1] / x->lanes));
+    emit_line(x, "if (finite%s(%s, %s, %s, 1)) continue;", kind, values, across, rows);
+    emit_region(x, s->where, s->axes[1], "seen");
+    emit_line(x, "add_seen%s(%s, %s, %s, %s, %s, %s + %s%s * %s%s, seen, %s);", kind, rows, emit_corner(x, s, to),
+              emit_step(x, to, s->axes[0]), values, across, emit_corner(x, s, lane), j, lead,
+              paired ? pair_stride(x, lane, s->axis, s->axis) : emit_step(x, lane, s->axis),
+              paired ? arena_printf(arena, ", %s %% 2", j) : "", emit_range(x, s->axes[1]));
+    x->indent -= 4;
+    emit_line(x, "}");
+    x->indent -= 4;
+    emit_line(x, "} else");
+    x->indent += 4;
+    emit_call(x, paired ? "dot_paired" : "dot", argument, arguments);
+    x->indent -= 4;
+}
+
+/* emit_over_region if the values have the lanes, and pairs are rows of weights. */
+static void emit_across_region(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
+                               int arguments, bool fetched)
+{
+    const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
+    const struct array *weights = &x->l->array[row->of];
+    struct arena *arena = x->m->arena;
+    const bool paired = x->l->array[lane->of].paired;
+    const char *steps = emit_range(x, s->axis),
+               *value_row = paired ? pair_stride(x, lane, s->axis, s->axis) : emit_step(x, lane, s->axis);
+    const char *columns = emit_size(x->m, s->axes[1]), *i = x->m->axis[s->axes[0]].name;
+    const int64_t most = weights->extent[weights->rank - 1];
+    const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL;
+    const bool narrow = fetched && dtype_bytes(x->l->array[lane->of].dtype) == 2;
+    const char *const values = emit_corner(x, s, lane), *const numbers = arena_printf(arena, "const %s *", x->real);
+    int64_t *const max = paired ? &x->region_pairs : &x->region_keys;
+    if (most > *max) *max = most;
+    emit_line(
+        x,
+        "if (__builtin_expect(%s!finite_%s%s(%s, %s, %s, %s), 0)) { /* infinity and NaN affect only queries that see "
+        "them */",
+        partial ? arena_printf(arena, "(%s) && ", partial) : "",
+        narrow   ? "stored_"
+        : paired ? "paired_"
+                 : "",
+        x->suffix, values, value_row, paired ? arena_printf(arena, "(%s + 1) / 2", steps) : steps,
+        paired ? arena_printf(arena, "2 * %s", columns) : columns);
+    x->indent += 4;
+    struct product_argument finite[MAX_ARGUMENTS] = {{"fetched", "int64_t ", fetched ? "1" : "0"}};
+    memcpy(finite + 1, argument, (size_t)arguments * sizeof *argument);
+    if (narrow) {
+        emit_line(x, "%s wide[%lld];", x->real, (long long)(most * x->m->axis[s->axes[1]].extent));
+        emit_line(x, "for (int64_t t = 0; t < %s; t++)", steps);
+        emit_line(x, "    for (int64_t x = 0; x < %s; x += %d)", columns, x->lanes);
+        emit_line(x, "        store_%s(wide + t * %s + x, widened_%s(%s + t * %s + x));", x->suffix, columns, x->suffix,
+                  values, value_row);
+        for (int k = 0; k < arguments + 1; k++) {
+            if (strcmp(finite[k].name, "b") == 0) finite[k].type = numbers, finite[k].value = "wide";
+            if (strcmp(finite[k].name, "b_step") == 0) finite[k].value = columns;
+        }
+    }
+    emit_call(x, paired ? "dot_finite_lanes_paired" : "dot_finite_lanes", finite, arguments + 1);
+    emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", i, i, emit_range(x, s->axes[0]), i);
+    x->indent += 4;
+    emit_line(x, "mask_%s seen[%lld];", x->suffix, (long long)(most / x->lanes));
+    emit_region(x, s->where, s->axis, "seen");
+    emit_line(x, "add_seen_lanes_%s%s(%s, %s + %s * %s, %s + %s * %s, %s, %s, %s, seen);", paired ? "paired_" : "",
+              x->suffix, columns, emit_corner(x, s, to), i, emit_step(x, to, s->axes[0]), emit_corner(x, s, row), i,
+              emit_step(x, row, s->axes[0]), narrow ? "wide" : values, narrow ? columns : value_row, steps);
+    x->indent -= 4;
+    emit_line(x, "}");
+    x->indent -= 4;
+    emit_line(x, "} else");
+    x->indent += 4;
+    emit_call(x, paired ? "dot_paired" : fetched ? "dot_fetched" : "dot", argument, arguments);
+    x->indent -= 4;
+}
+
+/* The position of a task after it has added to sums over its lanes: rows of earlier members, and its own rows. */
+static const char *position_of(struct emitter *x, const struct stmt *s)
+{
+    const struct array *a = &x->l->array[s->assign[0].to.of];
+    const char *end = arena_printf(x->m->arena, "%s1", x->m->axis[s->axes[0]].name);
+    for (int k = 0; k < a->rank; k++)
+        if (x->m->axis[a->axes[k]].source == SIZE_MEMBERS && !x->task_axis[a->axes[k]])
+            end = arena_printf(x->m->arena, "%s * %s + %s", x->m->axis[a->axes[k]].name, emit_size(x->m, s->axes[0]),
+                               end);
+    return end;
+}
+
+static bool is_last_across(const struct emitter *x, const struct stmt *s)
+{
+    for (const struct stmt *after = s->next; after; after = after->next)
+        if (after->assigns && x->l->array[after->assign[0].to.of].sums) return false;
+    return true;
+}
+
+/* Prints inner products of two rows. Both rows are contiguous along the axis of the sum. */
+static void emit_along(struct emitter *x, const struct stmt *s)
+{
+    const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
+    struct arena *arena = x->m->arena;
+    const char *size = "int64_t ";
+    const struct product_argument argument[] = {
+        {"rows", size, emit_range(x, s->axes[0])},
+        {"columns", size, emit_range(x, s->axes[1])},
+        {"steps", size, emit_range(x, s->axis)},
+        {"a", arena_printf(arena, "const %s *", x->real), emit_corner(x, s, row)},
+        {"a_row", size, emit_step(x, row, s->axes[0])},
+        {"b", arena_printf(arena, "const %s *", emit_stored(x->l->array[lane->of].dtype)), emit_corner(x, s, lane)},
+        {"b_row", size, emit_step(x, lane, s->axes[1])},
+        {"c", arena_printf(arena, "%s *", x->real), emit_corner(x, s, to)},
+        {"c_row", size, emit_step(x, to, s->axes[0])},
+    };
+    if (x->m->axis[s->axis].extent > x->along_terms) x->along_terms = x->m->axis[s->axis].extent;
+    emit_call(x, "dot_along", argument, (int)(sizeof argument / sizeof *argument));
+}
+
+/* Whether the rows of a product are rows of a sequence in an array of the caller. */
+static bool rows_of_caller(struct emitter *x, const struct stmt *s)
+{
+    const struct array *a = &x->l->array[s->operand[0].of];
+    return a->kind == ARRAY_INPUT && !a->sums && emit_tiled(x, s->axes[0]) &&
+           x->m->axis[s->axis].source == SIZE_CONSTANT && !x->cut[s->axis] &&
+           strcmp(emit_step(x, &s->operand[0], s->axis), "1") == 0;
+}
+
+/* The next product that sums over the same rows of another array of the caller, which is prefetched too; NULL: none. */
+static const struct stmt *next_over_rows(const struct emitter *x, const struct stmt *s)
+{
+    for (const struct stmt *t = s->next; t; t = t->next) {
+        if (t->op != LOOPS_DOT || t->axis != s->axes[0] || t->operand[0].of == s->operand[0].of) continue;
+        const struct axis *axis = &x->m->axis[t->axes[0]];
+        if (x->l->array[t->operand[0].of].kind == ARRAY_INPUT && !x->l->array[t->operand[0].of].sums &&
+            axis->source == SIZE_CONSTANT)
+            return t;
+    }
+    return NULL;
+}
+
+/* A product of rows of the caller, which prefetches them. */
+static void emit_ahead(struct emitter *x, const struct stmt *s, const struct product_argument *argument, int arguments)
+{
+    const char *size = "int64_t ";
+    struct product_argument all[MAX_ARGUMENTS];
+    const struct stmt *next = next_over_rows(x, s);
+    const struct ref *r = next ? &next->operand[0] : NULL;
+    memcpy(all, argument, (size_t)arguments * sizeof *argument);
+    all[arguments++] = (struct product_argument){"next", argument[6].type, r ? emit_corner(x, next, r) : "NULL"};
+    all[arguments++] = (struct product_argument){"next_row", size, r ? emit_step(x, r, next->axis) : "0"};
+    all[arguments++] = (struct product_argument){
+        "width", size, r ? arena_printf(x->m->arena, "%lld", (long long)x->m->axis[next->axes[0]].extent) : "0"};
+    emit_call(x, "dot_ahead", all, arguments);
+}
+
+void emit_dot(struct emitter *x, const struct stmt *s)
+{
+    const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
+    struct arena *arena = x->m->arena;
+    const char *r = x->m->axis[s->axes[0]].name, *l = x->m->axis[s->axes[1]].name, *sum = x->m->axis[s->axis].name,
+               *name = emit_array(x, to);
+    bool add = s->assign[0].fold == FOLD_SUM, factor = s->operands == 3;
+    bool paired = x->l->array[lane->of].paired;
+    emit_line(x, "/* %s[%s][%s] %s sum over %s of %s * %s */", name, r, l,
+              factor ? arena_printf(arena, "= %s * %s +", name, emit_array(x, &s->operand[2]))
+              : add  ? "+="
+                     : "=",
+              sum, emit_array(x, row), emit_array(x, lane));
+    const bool across = x->l->array[to->of].sums;
+    if (x->l->array[lane->of].matrix) {
+        const char *turn = across ? position_of(x, s) : NULL;
+        if (across) emit_line(x, "await_turn(call, task, %s);", turn);
+        (across ? emit_matrix_across : emit_matrix_dot)(x, s);
+        if (across && is_last_across(x, s)) emit_line(x, "pass_turn(call, task, %s);", turn);
+        return;
+    }
+    if (x->l->array[lane->of].kind != ARRAY_TILE && ref_axis(lane, lane->rank - 1) == s->axis) {
+        emit_along(x, s);
+        return;
+    }
+    const int update = s->assign[0].compensation ? 3 : factor ? 2 : add;
+    struct ref compensation = *to;
+    compensation.of = s->assign[0].compensation - 1;
+    const bool fetched = x->c->program.few && update == 1 && x->l->array[lane->of].kind == ARRAY_INPUT;
+    if (fetched && emit_most_lanes(x, to) > x->fetched_lanes) x->fetched_lanes = emit_most_lanes(x, to);
+    const char *size = "int64_t ", *numbers = arena_printf(arena, "const %s *", x->real),
+               *stored = arena_printf(arena, "const %s *", emit_stored(x->l->array[lane->of].dtype)),
+               *input = paired ? "const uint16_t *" : numbers, *output = arena_printf(arena, "%s *", x->real);
+    const struct product_argument argument[] = {
+        {"vectors", size, arena_printf(arena, "%d", block_vectors(x, to))},
+        {"lanes", size, lanes_of(x, to)},
+        {"rows", size, emit_range(x, s->axes[0])},
+        {"tail", size,
+         x->m->axis[s->axes[0]].source == SIZE_CONSTANT && !x->cut[s->axes[0]]
+             ? arena_printf(arena, "%lld", (long long)x->m->axis[s->axes[0]].extent % x->rows)
+             : "-1"},
+        {"steps", size, paired ? pairs_of(x, s->axis) : emit_range(x, s->axis)},
+        {"span", size, x->m->axis[s->axis].source == SIZE_CONSTANT ? "32" : "192"}, /* inner products; sums over keys */
+        {"a", input, emit_corner(x, s, row)},
+        {"a_row", size, paired ? pair_stride(x, row, s->axes[0], s->axis) : emit_step(x, row, s->axes[0])},
+        {"a_step", size, paired ? pair_stride(x, row, s->axis, s->axis) : emit_step(x, row, s->axis)},
+        {"b", fetched ? stored : input, emit_corner(x, s, lane)},
+        {"b_step", size, paired ? pair_stride(x, lane, s->axis, s->axis) : emit_step(x, lane, s->axis)},
+        {"c", output, emit_corner(x, s, to)},
+        {"c_row", size, emit_step(x, to, s->axes[0])},
+        {"update", size, arena_printf(arena, "%d", update)},
+        {"by", "float ", emit_number(x, s->times != 0 ? s->times : 1, true)},
+        {"factor", numbers, factor ? emit_corner(x, s, &s->operand[2]) : "NULL"},
+        {"compensation", output, s->assign[0].compensation ? emit_corner(x, s, &compensation) : "NULL"},
+    };
+    const int arguments = (int)(sizeof argument / sizeof *argument);
+    const char *position = NULL;
+    if (across) {
+        position = position_of(x, s);
+        emit_line(x, "await_turn(call, task, %s);", position);
+    }
+    if (s->where && (across || x->m->axis[s->axes[0]].source == SIZE_ROWS))
+        emit_across_region(x, s, argument, arguments, fetched);
+    else if (!s->where && !paired && !fetched && rows_of_caller(x, s))
+        emit_ahead(x, s, argument, arguments);
+    else if (!s->where)
+        emit_call(x, paired ? "dot_paired" : fetched ? "dot_fetched" : "dot", argument, arguments);
+    else
+        emit_over_region(x, s, argument, arguments);
+    if (across && is_last_across(x, s)) emit_line(x, "pass_turn(call, task, %s);", position);
+}

@@ -1,0 +1,35 @@
+/* This header declares what task.c, phases.c and chain.c share. These files print the functions that run tasks. */
+#ifndef ATTNC_EMIT_TASK_H
+#define ATTNC_EMIT_TASK_H
+
+#include "definitions.h"
+#include "emit.h"
+#include "printer.h"
+#include "../schedule/schedule.h"
+
+/* A chain is a nest of parallel loops. Each loop is the only statement in the body of the loop around it. */
+struct chain {
+    int loops;
+    const struct stmt *loop[MAX_RANK];
+    const struct stmt *body; /* of the innermost loop */
+};
+struct chain chain_of(const struct stmt *s);
+/* Returns the number of iterations of the whole chain as C. */
+const char *chain_iterations(struct emitter *x, const struct chain *chain);
+/* Returns the loop over chunks in the list `s`, or NULL if the list has no such loop. */
+const struct stmt *window_in(const struct stmt *s);
+
+/* Returns the text that collects the body of a function while the function is printed. */
+struct text *task_text(const struct emitter *x);
+/* Adds the section `piece` of emit/embedded/task.c to `out`, with `names` filled in. */
+void task_piece(const struct template_names *names, const char *piece, struct text *out);
+/* Returns the lines, indented by `deeper` more columns. */
+const char *task_indented(struct arena *arena, const struct text *lines, int deeper);
+/* Returns the address, as C, where the caller's state stores the head of the task. */
+const char *task_kept(const struct emitter *x, const char *state);
+/* Prints a function that starts with `head`. Its body is the text in x->out. Declarations of the sizes, axes and
+   pointers that the body uses are printed before the body. */
+void task_function(struct emitter *x, const struct chain *heads, const struct chain *iterations, const char *head,
+                   struct text *out);
+
+#endif

@@ -1,0 +1,133 @@
+/* Shared by the pages of the manual: text, code and Markdown (headings, paragraphs, lists, code and links) as man shows
+   them. */
+#include "page.h"
+#include "../support/support.h"
+
+#include <ctype.h>
+#include <string.h>
+
+void manual_text(struct text *out, const char *s)
+{
+    bool first = true;
+    for (; *s; s++) {
+        if (first && (*s == '.' || *s == '\'')) text_add(out, "\\&");
+        first = *s == '\n';
+        if (*s == '\\')
+            text_add(out, "\\e");
+        else if (*s == '-')
+            text_add(out, "\\-");
+        else if (*s == '`') /* code in the tables' texts */
+            continue;
+        else
+            text_append(out, s, 1);
+    }
+}
+
+void manual_code(struct text *out, const char *line, size_t length)
+{
+    if (length && (*line == '.' || *line == '\'')) text_add(out, "\\&");
+    for (size_t k = 0; k < length; k++)
+        if (line[k] == '\\')
+            text_add(out, "\\e");
+        else if (line[k] == '-')
+            text_add(out, "\\-");
+        else
+            text_append(out, line + k, 1);
+    text_add(out, "\n");
+}
+
+void manual_head(struct text *out, const char *name, const char *section, const char *says)
+{
+    text_add(out, ".\\\" Made from the tables of the compiler.\n.TH %s %s \"\" \"attnc %s\"\n.SH NAME\n", name, section,
+             ATTNC_VERSION);
+    for (const char *c = name; *c; c++) text_add(out, *c == '-' ? "\\-" : "%c", tolower((unsigned char)*c));
+    text_add(out, " \\- %s\n", says);
+}
+
+static void add_words(struct text *out, const char *words, size_t length)
+{
+    struct text plain = {0};
+    text_append(&plain, words, length);
+    if (length) manual_text(out, plain.data);
+    text_free(&plain);
+}
+
+/* One line of text: code is bold, and may go on in the next line; a link becomes its text. */
+static void add_line(struct text *out, const char *line, size_t length, bool *code)
+{
+    const char *end = line + length, *from = line;
+    for (const char *c = line; c < end; c++) {
+        const char *link = !*code && *c == '[' ? memchr(c, ']', (size_t)(end - c)) : NULL;
+        const char *last = link && link + 1 < end && link[1] == '(' ? memchr(link, ')', (size_t)(end - link)) : NULL;
+        if (*c != '`' && !last) continue;
+        add_words(out, from, (size_t)(c - from));
+        if (last) {
+            add_words(out, c + 1, (size_t)(link - c - 1));
+            c = last;
+        } else {
+            *code = !*code;
+            text_add(out, *code ? "\\fB" : "\\fR");
+        }
+        from = c + 1;
+    }
+    add_words(out, from, (size_t)(end - from));
+    text_add(out, "\n");
+}
+
+/* A heading of level 2 is a section or, within one, a part of it; one of level 3 is always a part. */
+static void add_heading(struct text *out, const char *line, size_t length, bool sections)
+{
+    size_t level = strspn(line, "#");
+    bool section = sections && level == 2;
+    text_add(out, section ? ".SH \"" : ".SS \"");
+    for (const char *c = line + level + 1; c < line + length; c++)
+        if (*c != '`') text_add(out, *c == '-' ? "\\-" : "%c", section ? toupper((unsigned char)*c) : *c);
+    text_add(out, "\"\n");
+}
+
+void manual_functions(struct text *markdown)
+{
+    text_add(markdown, "`");
+    expr_list_functions(markdown, " ");
+    text_add(markdown, "`.\n");
+}
+
+void manual_markdown(struct text *out, const char *markdown, bool sections)
+{
+    bool code = false, bold = false;        /* inside a block, inside a span */
+    bool heading = true, paragraph = false; /* whether a heading or an empty line is just above */
+    const char *first = sections ? strstr(markdown, "\n## ") + 1 : markdown;
+    for (const char *line = first; *line;) {
+        const size_t length = strcspn(line, "\n");
+        if (strncmp(line, MANUAL_FUNCTIONS, strlen(MANUAL_FUNCTIONS)) == 0) {
+            struct text functions = {0};
+            manual_functions(&functions);
+            add_line(out, functions.data, functions.length - 1, &bold);
+            text_free(&functions);
+        } else if (strncmp(line, "<!--", 4) == 0) {
+            break;
+        } else if (strncmp(line, "```", 3) == 0) {
+            text_add(out, code ? ".fi\n" : heading ? ".nf\n" : ".PP\n.nf\n");
+            code = !code;
+            paragraph = !code;
+            heading = false;
+        } else if (code) {
+            manual_code(out, line, length);
+        } else if (!length) {
+            paragraph = true;
+        } else if (*line == '#') {
+            if (line[1] == '#') add_heading(out, line, length, sections);
+            heading = true;
+        } else {
+            const size_t indent = strspn(line, " ");
+            const bool item = strncmp(line, "- ", 2) == 0;
+            if (item)
+                text_add(out, ".IP \\(bu 2\n");
+            else if (paragraph && !heading && !indent)
+                text_add(out, ".PP\n");
+            add_line(out, line + indent + 2 * item, length - indent - 2 * item, &bold);
+            paragraph = heading = false;
+        }
+        line += length + (line[length] == '\n');
+    }
+}

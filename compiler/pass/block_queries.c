@@ -1,0 +1,164 @@
+/* Lets several tiles of queries share the work that depends only on keys. A tile of queries is small, so that its
+   scores for a tile of keys fit the L1 cache. But preparing the keys (computing, widening or packing them) takes as
+   long as several queries. So tiles of queries are grouped into blocks. A block prepares each tile of keys once, then
+   applies all its tiles of queries to the prepared keys. Each tile of queries keeps its sums from one tile of keys to
+   the next. */
+#include "pass.h"
+#include "../analysis/analysis.h"
+#include "../schedule/schedule.h"
+
+struct blocks {
+    struct loops *l;
+    int axis; /* of queries */
+    int64_t step;
+    int count;
+    struct stmt *tiles[16]; /* the loops over a block's tiles */
+};
+
+static bool runs_over(const struct blocks *x, const struct stmt *s)
+{
+    bool runs = s->op == LOOPS_IF || (s->op == LOOPS_DOT && s->axis == x->axis);
+    for (int k = 0; k < s->rank; k++) runs |= s->axes[k] == x->axis;
+    return runs;
+}
+
+/* s is a loop over keys. Returns the condition under which the queries of a tile can reach the region of s, or NULL if
+   no condition is known. */
+static const struct expr *reached(struct module *m, const struct stmt *s)
+{
+    struct ranges ranges;
+    const struct expr *lo = expr_leaf(m, EXPR_LO, s->axis), *hi = expr_leaf(m, EXPR_HI, s->axis), *any = NULL;
+    region_ranges(m, s->where, s->axis, false, &ranges);
+    for (int k = 0; k < ranges.count; k++) {
+        const struct range *r = &ranges.range[k];
+        const struct expr *from = r->from ? expr_make(m, EXPR_LT, r->from, hi, NULL) : NULL,
+                          *to = r->to ? expr_make(m, EXPR_LT, lo, r->to, NULL) : NULL,
+                          *both = from && to ? expr_make(m, EXPR_AND, from, to, NULL)
+                                  : from     ? from
+                                             : to;
+        if (!both) return NULL;
+        any = any ? expr_make(m, EXPR_OR, any, both, NULL) : both;
+    }
+    return any;
+}
+
+/* Returns the statements of a block. Statements that run over queries are put into a loop over the block's tiles.
+   `keys` is the loop over keys around the statements, or NULL. */
+static struct stmt *tile_by_tile(struct blocks *x, struct stmt *s, const struct stmt *keys)
+{
+    struct module *m = x->l->module;
+    struct stmt *first = NULL, **end = &first, *tiles = NULL, **inside = NULL;
+    for (struct stmt *next; s; s = next) {
+        next = s->next;
+        s->next = NULL;
+        if (s->op != LOOPS_FOR && runs_over(x, s)) {
+            if (!tiles) {
+                tiles = stmt_new(x->l, LOOPS_FOR);
+                tiles->axis = x->axis;
+                tiles->from = expr_leaf(m, EXPR_LO, x->axis);
+                tiles->to = expr_leaf(m, EXPR_HI, x->axis);
+                tiles->step = x->step;
+                if (keys && keys->where) tiles->when = reached(m, keys);
+                if (x->count < (int)(sizeof x->tiles / sizeof *x->tiles)) x->tiles[x->count] = tiles;
+                x->count++;
+                inside = &tiles->body;
+                *end = tiles;
+                end = &tiles->next;
+            }
+            *inside = s;
+            inside = &s->next;
+            continue;
+        }
+        tiles = NULL;
+        if (s->op == LOOPS_FOR) s->body = tile_by_tile(x, s->body, axis_is_sequence(&m->axis[s->axis]) ? s : keys);
+        *end = s;
+        end = &s->next;
+    }
+    return first;
+}
+
+/* Whether the first statement that touches the tile sets all of it. */
+static bool set_first(const struct stmt *s, int a)
+{
+    while (s && !stmt_touches(s, a)) s = s->next;
+    if (!s || s->body || stmt_reads(s, a)) return false;
+    for (int k = 0; k < s->assigns; k++)
+        if (stmt_writes(s, a)) return s->assign[k].to.of == a && s->assign[k].fold == FOLD_SET;
+    return false;
+}
+
+/* Whether at most one loop over tiles uses the tile, and sets all of it first. */
+static bool of_one_loop(const struct blocks *x, int a)
+{
+    int users = 0;
+    const struct stmt *user = NULL;
+    for (int k = 0; k < x->count; k++)
+        if (stmt_touches(x->tiles[k], a)) users++, user = x->tiles[k];
+    return users == 0 || (users == 1 && set_first(user->body, a));
+}
+
+static bool uses_axis(const struct array *a, int axis, bool last)
+{
+    for (int k = last ? a->rank - 1 : 0; k < a->rank - !last; k++)
+        if (k >= 0 && a->axes[k] == axis) return true;
+    return false;
+}
+
+/* Whether a loop over keys computes something from keys only, or multiplies them on matrix units, which read data
+   faster than it comes from outside the L1 cache. */
+static bool shares(const struct blocks *x, const struct stmt *s, bool keys)
+{
+    for (; s; s = s->next)
+        if (s->op == LOOPS_FOR) {
+            if (shares(x, s->body, keys || axis_is_sequence(&x->l->module->axis[s->axis]))) return true;
+        } else if ((keys && !runs_over(x, s)) || (s->op == LOOPS_DOT && x->l->array[s->operand[1].of].matrix))
+            return true;
+    return false;
+}
+
+/* Whether s contains a loop over keys, and each such loop visits the same keys for all tiles of queries. Such a loop
+   has no phase that depends on queries, and draws no keys at random. */
+static bool has_keys(const struct loops *l, const struct stmt *s)
+{
+    bool keys = false;
+    for (; s; s = s->next) {
+        if (s->op != LOOPS_FOR) continue;
+        if ((s->period && s->phase->op != EXPR_INT) || (s->where && expr_has(s->where, EXPR_DRAWN))) return false;
+        keys |= axis_is_sequence(&l->module->axis[s->axis]) || has_keys(l, s->body);
+    }
+    return keys;
+}
+
+static void make_block(struct loops *l, struct stmt *s, int64_t queries)
+{
+    const int64_t tiles = queries / s->step;
+    struct blocks x = {.l = l, .axis = s->axis, .step = s->step};
+    if (s->period || s->ordered || tiles < 2 || !shares(&x, s->body, false) || !has_keys(l, s->body)) return;
+    for (int a = 0; a < l->arrays; a++) /* a tile with queries outside the lanes would hold all queries of the block */
+        if (l->array[a].kind == ARRAY_TILE && uses_axis(&l->array[a], s->axis, false)) return;
+    s->body = tile_by_tile(&x, s->body, NULL);
+    s->step *= tiles;
+    s->block = true;
+    for (int a = 0; a < l->arrays; a++)
+        if (l->array[a].kind == ARRAY_TILE && uses_axis(&l->array[a], s->axis, true) && !of_one_loop(&x, a))
+            l->array[a].held = tiles;
+}
+
+static void walk(struct loops *l, struct stmt *s, int64_t queries)
+{
+    for (; s; s = s->next) {
+        if (s->op != LOOPS_FOR) continue;
+        if (s->parallel && axis_is_sequence(&l->module->axis[s->axis]))
+            make_block(l, s, queries);
+        else
+            walk(l, s->body, queries);
+    }
+}
+
+void pass_block_queries(struct compilation *c)
+{
+    const int64_t queries = c->program.linear                 ? 0
+                            : loops_on_matrix_units(c->loops) ? c->target->matrix.block
+                                                              : c->tiling.block_q;
+    if (queries) walk(c->loops, c->loops->body, queries);
+}

@@ -1,0 +1,143 @@
+/* Reverse-mode differentiation of the graph, from the output back to the inputs and learned parameters. Each
+   operation has one rule.
+   - A gradient is a list of terms. Each term has a value, a region outside which the term is 0, and a divisor that has
+     not been applied yet.
+   - So sums over queries can use the region of the sums over keys. The divisor of a row is folded into the exponentials
+     of the row's weights. If that is not possible, the divisor is folded into the row of `dout`.
+   - The resulting program recomputes the weights tile by tile. It reads the output as an input, `out`: the product
+     of `out` and `dout` replaces a sum over the row's weights. */
+#include "differentiate.h"
+#include "../pass.h"
+#include "../../analysis/analysis.h"
+#include "../../schedule/schedule.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool has_gradient(const struct value *v)
+{
+    return v->op == GRAPH_INPUT || (v->op == GRAPH_PARAM && v->origin == ORIGIN_LEARNED && !v->integers);
+}
+
+static void find_active(struct reversal *x)
+{
+    for (int v = 0; v < x->forward; v++) {
+        const struct value *value = &x->g->value[v];
+        x->active[v] = has_gradient(value);
+        for (int k = 0; k < value->operands; k++) x->active[v] |= x->active[value->operand[k].of];
+        if (value->online >= 0) reversal_fail(x, "sums relative to a running maximum");
+    }
+}
+
+static void reverse(struct reversal *x, int v)
+{
+    if (is_carried_state(x, v)) {
+        if (x->of[v].terms) reversal_fail(x, "a state that is read whole");
+        if (x->of[v].gathers && !x->failed) reverse_state(x, v);
+        return;
+    }
+    if (!x->of[v].terms) return;
+    const struct gradient_term t = reversal_gradient(x, v);
+    switch (x->g->value[v].op) {
+    case GRAPH_INPUT:
+    case GRAPH_PARAM:
+    case GRAPH_TABLE: break;
+    case GRAPH_MAP: reversal_map_rule(x, v, t); break;
+    case GRAPH_CONTRACT: reversal_contract_rule(x, v, t); break;
+    case GRAPH_REDUCE: reversal_reduce_rule(x, v, t); break;
+    }
+}
+
+/* Makes the outputs: the gradients with respect to the inputs and learned parameters of the source graph. A gradient is
+   0 if the source graph's output does not depend on the input or parameter. */
+static void output_gradients(struct reversal *x)
+{
+    struct graph *g = x->g;
+    const struct graph *source = x->c->source ? x->c->source : g;
+    const int named = x->c->source ? source->values : x->forward;
+    g->outputs = 0;
+    for (int n = 0; n < named && !x->failed; n++) {
+        const struct value like = source->value[n];
+        if (!has_gradient(&like)) continue;
+        const int v = graph_find(g, like.name);
+        struct value map = graph_value(GRAPH_MAP, like.rank, like.axes);
+        for (int k = 0; k < like.rank; k++)
+            map.axes[k] = module_find_axis(x->m, source->module->axis[like.axes[k]].name);
+        map.expr = expr_real(x->m, 0);
+        if (v >= 0 && x->of[v].terms) {
+            struct gradient_term t = reversal_divided(x, reversal_gradient(x, v));
+            map.expr = reversal_value(x, &map, t.value);
+            if (t.where) map.expr = expr_make(x->m, EXPR_SELECT, t.where, map.expr, expr_real(x->m, 0));
+        }
+        if (g->outputs == MAX_OUTPUTS) reversal_fail(x, "too many parameters");
+        graph_output(g, arena_printf(x->m->arena, "d%s", like.name), reversal_append(x, map));
+    }
+}
+
+/* Keeps only the outputs of one group, which share loops. */
+static void take_group(struct compilation *c)
+{
+    struct graph *g = c->graph;
+    int of[MAX_OUTPUTS], kept = 0;
+    c->gradients.groups = output_groups(g, of);
+    const int group = c->program.group;
+    const bool grouped = group || program_takes_sums(&c->program); /* else one program has all outputs */
+    const bool joins = !program_adds_totals(&c->program) && !c->program.linear && grouped &&
+                       schedule_knob(c, "sweep", 1);
+    if (joins) c->gradients.groups = reversal_join_groups(c, of, c->gradients.groups);
+    if (program_takes_sums(&c->program)) {
+        c->graph = c->gradients.from_sums;
+        return;
+    }
+    for (int o = 0; o < g->outputs && group; o++)
+        if (of[o] == group) g->output[kept++] = g->output[o];
+    if (!group) return;
+    g->outputs = kept;
+    graph_sweep(g);
+    if (!c->program.linear) reversal_move_factors(g);
+}
+
+void pass_differentiate(struct compilation *c)
+{
+    const struct program *const program = &c->program;
+    if (!program_is_differentiated(program)) return;
+    struct graph *g = c->graph;
+    struct reversal reversal = {.c = c,
+                                .g = g,
+                                .m = g->module,
+                                .forward = g->values,
+                                .out = g->output[0].value,
+                                .out_name = g->output[0].name},
+                    *x = &reversal;
+    x->active = arena_alloc(x->m->arena, (size_t)x->forward * sizeof *x->active);
+    x->of = arena_alloc(x->m->arena, (size_t)x->forward * sizeof *x->of);
+    find_active(x);
+    const struct value out = g->value[x->out];
+    x->given_out = graph_input(g, "out", out.rank, out.axes);
+    x->given_dout = graph_input(g, "dout", out.rank, out.axes);
+    if (x->active[x->out]) reversal_give(x, x->out, (struct gradient_term){x->given_dout, -1, NULL});
+    for (int v = x->forward - 1; v >= 0 && !x->failed; v--) reverse(x, v);
+    output_gradients(x);
+    if (x->failed) return;
+    if (!program_is_unsaved(program))
+        graph_output(g, x->out_name, x->out); /* the last output, until the saved values are known */
+    graph_sweep(g);
+    if (program_is_unsaved(program)) return;
+    simplify_graph(g); /* so that no value is saved twice */
+    reversal_save_rows(c);
+    if (program_outputs_gradients(program)) {
+        int lane = -1;
+        for (int k = 0; k < out.rank; k++)
+            if (axis_is_sequence(&x->m->axis[out.axes[k]])) lane = out.axes[k];
+        if (program->group) reversal_split_totals(c, lane, reversal_split_wholes(c));
+        if (program->group) reversal_split_heads(c);
+        if (program_adds_totals(program)) c->graph = c->gradients.totals;
+        take_group(c);
+        return;
+    }
+    c->graph = program_sums_dout(program) ? c->gradients.row_sums : c->gradients.saving;
+    if (!program_recomputes_saved(program)) return;
+    for (int o = 1; o < c->graph->outputs; o++) c->graph->output[o - 1] = c->graph->output[o];
+    c->graph->outputs--;
+    graph_sweep(c->graph);
+}

@@ -1,0 +1,283 @@
+/* Computes gradients with respect to values that are read at computed positions of a constant axis. For example,
+   feature f of a power reads element s(f) of a row. The gradient with respect to element d is the sum over the features
+   with s(f) = d.
+   - The equation s(f) = d is solved for f: f = g(d, t), where axis t runs over the solutions. So each feature is
+   visited once.
+   - If the equation cannot be solved, every feature is visited for every d, in the region s(f) = d. */
+#include "differentiate.h"
+
+enum { MAX_FREE = 4, MAX_KNOWN = 3 * MAX_FREE };
+
+struct solution {
+    struct reversal *x;
+    int axis;       /* f */
+    uint32_t taken; /* axes that t may not use */
+    int free, of[MAX_FREE];
+    const struct expr *valid; /* the condition for g(d, t) to be a feature; NULL: always true */
+    int known;                /* quotients and remainders of f, and their values in terms of d and t */
+    const struct expr *from[MAX_KNOWN], *to[MAX_KNOWN];
+};
+
+static const struct expr *make(const struct solution *s, enum expr_op op, const struct expr *a, const struct expr *b)
+{
+    return expr_make(s->x->m, op, a, b, NULL);
+}
+
+static int64_t at(const struct expr *e, const int64_t *index)
+{
+    const struct environment env = {.index = index};
+    return expr_eval_int(e, &env);
+}
+
+/* Returns an unused axis with this extent, or -1 if there is no room for a new axis. */
+static int spare_axis(struct solution *s, int64_t extent)
+{
+    struct module *m = s->x->m;
+    for (int n = 0;; n++) {
+        const char *name = arena_printf(m->arena, n ? "t%lld_%d" : "t%lld", (long long)extent, n);
+        int axis = module_find_axis(m, name);
+        if (axis < 0) axis = module_axis(m, name, SIZE_CONSTANT, extent);
+        if (axis < 0) return -1;
+        if (m->axis[axis].source != SIZE_CONSTANT || m->axis[axis].extent != extent || (s->taken >> axis & 1)) continue;
+        s->taken |= UINT32_C(1) << axis;
+        return axis;
+    }
+}
+
+/* The smallest number that is greater than e for every f. */
+static int64_t range_of(const struct solution *s, const struct expr *e)
+{
+    int64_t index[MAX_AXES] = {0}, max = 0;
+    for (int64_t f = 0; f < s->x->m->axis[s->axis].extent; f++) {
+        index[s->axis] = f;
+        max = at(e, index) >= max ? at(e, index) + 1 : max;
+    }
+    return max;
+}
+
+static const struct expr *free_index(struct solution *s, int64_t extent)
+{
+    if (extent == 1) return expr_int(s->x->m, 0);
+    int axis = s->free < MAX_FREE ? spare_axis(s, extent) : -1;
+    if (axis < 0) return NULL;
+    s->of[s->free++] = axis;
+    return expr_leaf(s->x->m, EXPR_INDEX, axis);
+}
+
+/* `value` replaces u, so it must stay below u's range. */
+static void require_below(struct solution *s, const struct expr *value, int64_t range)
+{
+    const struct expr *inside = make(s, EXPR_LT, value, expr_int(s->x->m, range));
+    s->valid = s->valid ? make(s, EXPR_AND, s->valid, inside) : inside;
+}
+
+static void note(struct solution *s, enum expr_op op, const struct expr *u, const struct expr *by,
+                 const struct expr *to)
+{
+    s->from[s->known] = make(s, op, u, by);
+    s->to[s->known++] = to;
+}
+
+/* Returns the f for which e equals `target`, or NULL if no solution is found. */
+static const struct expr *solve(struct solution *s, const struct expr *e, const struct expr *target)
+{
+    if (e == expr_leaf(s->x->m, EXPR_INDEX, s->axis)) return target;
+    if (expr_arity(e->op) != 2 || e->arg[1]->op != EXPR_INT || s->known > MAX_KNOWN - 3) return NULL;
+    const struct expr *u = e->arg[0], *by = e->arg[1], *t, *value;
+    int64_t range = 0, count = by->integer;
+    switch ((int)e->op) {
+    case EXPR_ADD: return solve(s, u, make(s, EXPR_SUB, target, by));
+    case EXPR_MIN: return solve(s, u, target);
+    case EXPR_MAX: return count == 0 ? solve(s, u, target) : NULL;
+    case EXPR_DIV:
+        if (count <= 0) return NULL;
+        range = range_of(s, u);
+        t = free_index(s, count);
+        if (!t) return NULL;
+        value = make(s, EXPR_ADD, make(s, EXPR_MUL, target, by), t);
+        note(s, EXPR_DIV, u, by, target);
+        note(s, EXPR_MOD, u, by, t);
+        break;
+    case EXPR_MOD: {
+        if (count <= 0) return NULL;
+        bool rotated = u->op == EXPR_ADD && u->arg[0]->op == EXPR_MOD && u->arg[1]->op == EXPR_DIV &&
+                       u->arg[0]->arg[0] == u->arg[1]->arg[0] && u->arg[0]->arg[1] == by && u->arg[1]->arg[1] == by;
+        if (rotated) u = u->arg[0]->arg[0];
+        range = range_of(s, u);
+        t = free_index(s, (range + count - 1) / count);
+        if (!t) return NULL;
+        const struct expr *remainder = rotated ? make(s, EXPR_FLOORMOD, make(s, EXPR_SUB, target, t), by) : target;
+        value = make(s, EXPR_ADD, make(s, EXPR_MUL, t, by), remainder);
+        if (rotated) note(s, EXPR_MOD, e->arg[0], by, target);
+        note(s, EXPR_DIV, u, by, t);
+        note(s, EXPR_MOD, u, by, remainder);
+        break;
+    }
+    default: return NULL;
+    }
+    if (range % count) require_below(s, value, range);
+    return solve(s, u, value);
+}
+
+/* Whether e is 0 at the given f, whatever its operands are. */
+static bool vanishes(const struct solution *s, const struct expr *e, const int64_t *index)
+{
+    switch ((int)e->op) {
+    case EXPR_REAL: return e->real == 0;
+    case EXPR_NEG:
+    case EXPR_DIV: return vanishes(s, e->arg[0], index);
+    case EXPR_MUL: return vanishes(s, e->arg[0], index) || vanishes(s, e->arg[1], index);
+    case EXPR_ADD:
+    case EXPR_SUB: return vanishes(s, e->arg[0], index) && vanishes(s, e->arg[1], index);
+    case EXPR_SELECT:
+        if (expr_axes(e->arg[0]) == UINT32_C(1) << s->axis && !expr_has(e->arg[0], EXPR_OPERAND) &&
+            !expr_has(e->arg[0], EXPR_SIZE) && !expr_reads_ids(e->arg[0]))
+            return vanishes(s, e->arg[at(e->arg[0], index) ? 1 : 2], index);
+        return vanishes(s, e->arg[1], index) && vanishes(s, e->arg[2], index);
+    default: return false;
+    }
+}
+
+/* Whether f = g(d, t) is a solution. It must give every f at which e can be nonzero, give no f twice, and satisfy
+   d = s(f). */
+static bool is_solution(const struct solution *s, const struct expr *sub, const struct expr *f, int target,
+                        const struct expr *e)
+{
+    const struct module *m = s->x->m;
+    int64_t index[MAX_AXES] = {0}, extent = m->axis[s->axis].extent, points = m->axis[target].extent;
+    char *visited = arena_alloc(m->arena, (size_t)extent);
+    for (int k = 0; k < s->free; k++) points *= m->axis[s->of[k]].extent;
+    for (int64_t n = 0; n < points; n++) {
+        int64_t remainder = n;
+        index[target] = remainder % m->axis[target].extent;
+        remainder /= m->axis[target].extent;
+        for (int k = 0; k < s->free; k++) {
+            index[s->of[k]] = remainder % m->axis[s->of[k]].extent;
+            remainder /= m->axis[s->of[k]].extent;
+        }
+        if (s->valid && !at(s->valid, index)) continue;
+        int64_t there = at(f, index);
+        if (there < 0 || there >= extent || visited[there]) return false;
+        visited[there] = 1;
+        index[s->axis] = there;
+        if (at(sub, index) != index[target]) return false;
+        index[s->axis] = 0;
+    }
+    for (int64_t n = 0; n < extent; n++) {
+        index[s->axis] = n;
+        if (!visited[n] && !vanishes(s, e, index)) return false;
+    }
+    return true;
+}
+
+/* Returns the axis f of a subscript that is computed only from f. Returns -1 for any other subscript. */
+static int computed_from(const struct reversal *x, const struct expr *sub)
+{
+    if (sub->op == EXPR_INDEX || sub->op == EXPR_INT || expr_has(sub, EXPR_SIZE) || expr_reads_ids(sub) ||
+        expr_has(sub, EXPR_DRAWN))
+        return -1;
+    for (int a = 0; a < x->m->axes; a++)
+        if (expr_axes(sub) == UINT32_C(1) << a && x->m->axis[a].source == SIZE_CONSTANT) return a;
+    return -1;
+}
+
+/* Evaluates a condition on positions of constant axes. Returns 1 if the condition always holds, 0 if it never holds,
+   and -1 if neither is known. */
+static int outcome(const struct module *m, const struct expr *c)
+{
+    enum { MAX_POINTS = 1 << 16 };
+    int64_t index[MAX_AXES] = {0}, points = 1;
+    uint32_t axes = expr_axes(c);
+    int found = -1;
+    if (c->type == TYPE_REAL || expr_has(c, EXPR_OPERAND) || expr_has(c, EXPR_SIZE) || expr_has(c, EXPR_DRAWN) ||
+        expr_reads_ids(c))
+        return -1;
+    for (int a = 0; a < m->axes; a++) {
+        if (!(axes >> a & 1)) continue;
+        if (m->axis[a].source != SIZE_CONSTANT || (points *= m->axis[a].extent) > MAX_POINTS) return -1;
+    }
+    for (int64_t n = 0; n < points; n++) {
+        int64_t remainder = n;
+        for (int a = 0; a < m->axes; a++) {
+            if (!(axes >> a & 1)) continue;
+            index[a] = remainder % m->axis[a].extent;
+            remainder /= m->axis[a].extent;
+        }
+        int holds = at(c, index) != 0;
+        if (found >= 0 && holds != found) return -1;
+        found = holds;
+    }
+    return found;
+}
+
+/* Returns e without selects, minima and maxima whose outcome is always the same. */
+static const struct expr *settled(struct module *m, const struct expr *e)
+{
+    int arity = expr_arity(e->op);
+    const struct expr *arg[3] = {NULL, NULL, NULL};
+    if (!arity || e->draw || e->name) return e;
+    for (int k = 0; k < arity; k++) arg[k] = settled(m, e->arg[k]);
+    int first = -1;
+    if (e->op == EXPR_SELECT) first = outcome(m, arg[0]);
+    if ((e->op == EXPR_MIN || e->op == EXPR_MAX) && e->type == TYPE_INT)
+        first = outcome(m, expr_make(m, EXPR_LE, arg[e->op == EXPR_MAX], arg[e->op == EXPR_MIN], NULL));
+    if (first >= 0) return e->op == EXPR_SELECT ? arg[first ? 1 : 2] : arg[first ? 0 : 1];
+    return expr_make(m, e->op, arg[0], arg[1], arg[2]);
+}
+
+static const struct expr *substitute(const struct solution *s, const struct expr *e, const struct expr *f)
+{
+    for (int k = 0; k < s->known; k++) e = expr_replace(s->x->m, e, s->from[k], s->to[k]);
+    return settled(s->x->m, expr_replace(s->x->m, e, expr_leaf(s->x->m, EXPR_INDEX, s->axis), f));
+}
+
+const struct expr *reversal_scatter(struct reversal *x, struct value *map, const struct expr *e, struct ref *r,
+                                    uint32_t *axes, const struct expr **where)
+{
+    for (int s = 0; s < r->rank; s++) {
+        int f = computed_from(x, r->sub[s]), target = x->g->value[r->of].axes[s];
+        if (f < 0) continue;
+        uint32_t elsewhere = *where ? expr_axes(*where) : 0;
+        for (int k = 0; k < r->rank; k++)
+            if (k != s) elsewhere |= expr_axes(r->sub[k]);
+        if (elsewhere >> f & 1) return e; /* unknown: reading_of reports it */
+        struct solution try = {.x = x, .axis = f, .taken = *axes | elsewhere};
+        if (try.taken >> target & 1) target = spare_axis(&try, x->m->axis[target].extent);
+        if (target < 0) return e;
+        try.taken |= UINT32_C(1) << target;
+        const struct expr *index = expr_leaf(x->m, EXPR_INDEX, target), *sub = r->sub[s],
+                          *found = solve(&try, sub, index);
+        r->sub[s] = index;
+        *axes |= UINT32_C(1) << target;
+        const bool room = map->rank - value_has_axis(map, f) + 1 + try.free <= MAX_RANK;
+        if (!found || !room || !is_solution(&try, sub, found, target, e)) {
+            const struct expr *there = expr_make(x->m, EXPR_EQ, sub, index, NULL);
+            *where = *where ? expr_make(x->m, EXPR_AND, *where, there, NULL) : there;
+            if (map->rank == MAX_RANK) {
+                reversal_fail(x, "a value read at computed positions");
+                return e;
+            }
+            map->axes[map->rank++] = target;
+            continue;
+        }
+        const struct expr *inside = !try.valid ? found
+                                               : expr_make(x->m, EXPR_MIN, found,
+                                                           expr_int(x->m, x->m->axis[f].extent - 1), NULL);
+        for (int k = 0; k < map->operands; k++)
+            for (int a = 0; a < map->operand[k].rank; a++)
+                map->operand[k].sub[a] = substitute(&try, map->operand[k].sub[a], inside);
+        e = substitute(&try, e, inside);
+        if (try.valid) e = settled(x->m, expr_make(x->m, EXPR_SELECT, try.valid, e, expr_real(x->m, 0)));
+        int rank = 0;
+        for (int k = 0; k < map->rank; k++)
+            if (map->axes[k] != f) map->axes[rank++] = map->axes[k];
+        map->rank = rank;
+        *axes &= ~(UINT32_C(1) << f);
+        map->axes[map->rank++] = target;
+        for (int k = 0; k < try.free; k++) {
+            map->axes[map->rank++] = try.of[k];
+            *axes |= UINT32_C(1) << try.of[k];
+        }
+    }
+    return e;
+}

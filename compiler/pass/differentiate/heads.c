@@ -1,0 +1,173 @@
+/* Heads that share keys may have separate states, for example if their weights decay with distance at different
+   rates. Gradients with respect to keys or values are then sums over these heads, computed in two steps: one program
+   outputs the gradient of every head, HEADS_n, and c->gradients.totals adds these up. If a gradient with respect to a
+   parameter depends on such gradients, there is a sum for every slice of rows and every head. */
+#include "differentiate.h"
+
+#include <string.h>
+
+struct heads {
+    struct compilation *c;
+    struct graph *g;
+    struct module *m;
+    int axis;     /* the axis of the heads to sum over */
+    bool *sums;   /* for each value: whether the value depends on a sum over these heads */
+    int *of_head; /* for each value: 1 + the value's counterpart for one head; 0: not made yet */
+    bool failed;  /* the gradient is not linear in these sums */
+};
+
+static bool sums_over(const struct value *v, int axis)
+{
+    bool used = false;
+    for (int k = 0; k < v->operands; k++) used |= ref_uses_axis(&v->operand[k], axis);
+    return used && !value_has_axis(v, axis) && v->op != GRAPH_MAP;
+}
+
+/* Returns, for each value, the axis of heads in a state that the value depends on, or -1. */
+static int *heads_of_states(const struct graph *g)
+{
+    const struct module *m = g->module;
+    int *const of = arena_alloc(m->arena, (size_t)g->values * sizeof *of);
+    for (int number = 0; number < g->values; number++) { /* operands precede their users */
+        const struct value *v = &g->value[number];
+        bool chunks = false;
+        of[number] = -1;
+        for (int a = 0; a < v->rank; a++) {
+            chunks |= axis_is_chunks(&m->axis[v->axes[a]]);
+            if (m->axis[v->axes[a]].source == SIZE_MEMBERS) of[number] = v->axes[a];
+        }
+        if (!chunks || v->op == GRAPH_MAP) of[number] = -1;
+        for (int k = 0; k < v->operands && of[number] < 0; k++) of[number] = of[v->operand[k].of];
+    }
+    return of;
+}
+
+/* Inserts the axis in the module's order, before constant axes. */
+static void add_axis(const struct heads *x, struct value *v)
+{
+    int at = 0;
+    while (at < v->rank && v->axes[at] < x->axis && x->m->axis[v->axes[at]].source != SIZE_CONSTANT) at++;
+    for (int k = v->rank++; k > at; k--) v->axes[k] = v->axes[k - 1];
+    v->axes[at] = x->axis;
+}
+
+/* Whether the expression e of map v is linear in the operands that depend on sums over the heads. If so, the map can be
+   applied before the sum. */
+static bool is_linear(const struct heads *x, const struct value *v, const struct expr *e)
+{
+    switch ((int)e->op) {
+    case EXPR_OPERAND: return x->sums[v->operand[e->integer].of];
+    case EXPR_REAL: return e->real == 0;
+    case EXPR_NEG:
+    case EXPR_DIV: return is_linear(x, v, e->arg[0]);
+    case EXPR_MUL: return is_linear(x, v, e->arg[0]) || is_linear(x, v, e->arg[1]);
+    case EXPR_ADD:
+    case EXPR_SUB: return is_linear(x, v, e->arg[0]) && is_linear(x, v, e->arg[1]);
+    case EXPR_SELECT: return is_linear(x, v, e->arg[1]) && is_linear(x, v, e->arg[2]);
+    default: return false;
+    }
+}
+
+static int append(struct graph *g, struct value v)
+{
+    graph_insert(g, g->values, v);
+    return g->values - 1;
+}
+
+static int of_one_head(struct heads *x, int number)
+{
+    if (!x->sums[number] || x->failed) return number;
+    if (x->of_head[number]) return x->of_head[number] - 1;
+    struct value v = x->g->value[number];
+    x->failed |= v.rank == MAX_RANK || (v.op == GRAPH_MAP && !is_linear(x, &v, v.expr)) ||
+                 (v.op == GRAPH_REDUCE && (v.fold != FOLD_SUM || v.init != 0));
+    if (x->failed) return number;
+    add_axis(x, &v);
+    for (int k = 0; k < v.operands; k++) {
+        struct ref *r = &v.operand[k];
+        const int of = of_one_head(x, r->of);
+        if (of == r->of) continue;
+        const struct value old = x->g->value[r->of];
+        struct ref made = graph_ref(x->g, of, NULL);
+        for (int a = 0; a < made.rank; a++)
+            for (int s = 0; s < old.rank; s++)
+                if (old.axes[s] == x->g->value[of].axes[a]) made.sub[a] = r->sub[s];
+        *r = made;
+    }
+    x->of_head[number] = append(x->g, v) + 1;
+    return x->of_head[number] - 1;
+}
+
+/* Makes a copy whose last two axes are the sequence and the constant axis, as in the caller's arrays. */
+static int rows_last(struct heads *x, int number)
+{
+    const struct value *v = &x->g->value[number];
+    int axes[MAX_RANK], rank = 0;
+    for (int pass = 0; pass < 3; pass++)
+        for (int k = 0; k < v->rank; k++) {
+            const struct axis *axis = &x->m->axis[v->axes[k]];
+            const int place = axis_is_sequence(axis) ? 1 : axis->source == SIZE_CONSTANT ? 2 : 0;
+            if (place == pass) axes[rank++] = v->axes[k];
+        }
+    const struct ref r = graph_ref(x->g, number, NULL);
+    return graph_map(x->g, rank, axes, 1, &r, expr_leaf(x->m, EXPR_OPERAND, 0));
+}
+
+static bool has_slices(const struct heads *x, const struct value *v)
+{
+    bool slices = false;
+    for (int k = 0; k < v->rank; k++) slices |= x->m->axis[v->axes[k]].source == SIZE_UNITS;
+    return slices;
+}
+
+/* Gives the input `name` the axes of `like`. The sums that read the input then include the heads. */
+static void give_heads(struct graph *g, const char *name, const struct value *like)
+{
+    const int given = graph_find(g, name);
+    g->value[given].rank = like->rank;
+    memcpy(g->value[given].axes, like->axes, sizeof like->axes);
+    for (int v = given + 1; v < g->values; v++)
+        for (int k = 0; k < g->value[v].operands; k++)
+            if (g->value[v].operand[k].of == given) g->value[v].operand[k] = graph_ref(g, given, NULL);
+}
+
+void reversal_split_heads(struct compilation *c)
+{
+    struct graph *g = c->graph;
+    const int *const axis_of = heads_of_states(g);
+    int parts = 0;
+    for (int o = 0; o < g->outputs; o++) {
+        struct heads heads = {.c = c, .g = g, .m = g->module}, *x = &heads;
+        const int number = g->output[o].value, values = g->values;
+        x->axis = axis_of[number];
+        if (x->axis < 0 || value_has_axis(&g->value[number], x->axis)) continue;
+        x->sums = arena_alloc(x->m->arena, (size_t)values * sizeof *x->sums);
+        x->of_head = arena_alloc(x->m->arena, (size_t)values * sizeof *x->of_head);
+        for (int v = 0; v < values; v++) {
+            const struct value *value = &g->value[v];
+            x->sums[v] = sums_over(value, x->axis);
+            for (int k = 0; k < value->operands && !value_has_axis(value, x->axis); k++)
+                x->sums[v] |= x->sums[value->operand[k].of];
+        }
+        const int of_head = of_one_head(x, number);
+        if (x->failed) continue; /* lowering reports that it cannot be compiled */
+        if (has_slices(x, &g->value[number])) {
+            /* c->gradients.totals already adds it up */
+            give_heads(c->gradients.totals, g->output[o].name, &g->value[of_head]);
+            g->output[o].value = of_head;
+            continue;
+        }
+        const int left = rows_last(x, of_head);
+        const struct value whole = g->value[number], *const part = &g->value[left];
+        if (!c->gradients.totals) c->gradients.totals = graph_new(x->m);
+        const char *name = arena_printf(x->m->arena, c->program.linear ? "linear_heads_%d" : "heads_%d", parts++);
+        const int given = graph_input(c->gradients.totals, name, part->rank, part->axes);
+        c->gradients.totals->value[given].sums = true;
+        const struct ref r = graph_ref(c->gradients.totals, given, NULL);
+        graph_output(c->gradients.totals, g->output[o].name,
+                     graph_reduce(c->gradients.totals, FOLD_SUM, 0, whole.rank, whole.axes, r, NULL));
+        g->output[o].name = name;
+        g->output[o].value = left;
+    }
+    graph_sweep(g);
+}

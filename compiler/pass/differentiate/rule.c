@@ -1,0 +1,352 @@
+/* The rules of reverse mode. They pass the gradient with respect to a value on to its operands, and add the terms of
+   a gradient. */
+#include "differentiate.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Returns an unfinished map over the axes in `bits`. The axes of `like` come first, in the order that `like` has. */
+static struct value map_over(const struct reversal *x, int like, uint32_t bits)
+{
+    struct value map = graph_value(GRAPH_MAP, 0, NULL);
+    const struct value *v = &x->g->value[like];
+    for (int k = 0; k < v->rank; k++)
+        if (bits >> v->axes[k] & 1) map.axes[map.rank++] = v->axes[k];
+    for (int a = 0; a < x->m->axes; a++)
+        if ((bits >> a & 1) && !value_has_axis(&map, a)) map.axes[map.rank++] = a;
+    return map;
+}
+
+static const struct expr *times(struct reversal *x, const struct expr *a, const struct expr *b)
+{
+    if (expr_is_real(a, 1) || expr_is_real(b, 1)) return expr_is_real(a, 1) ? b : a;
+    return expr_make(x->m, EXPR_MUL, a, b, NULL);
+}
+
+static const struct expr *both(struct reversal *x, const struct expr *a, const struct expr *b)
+{
+    return !a ? b : !b ? a : expr_make(x->m, EXPR_AND, a, b, NULL);
+}
+
+static const struct expr *where_not_zero(struct reversal *x, const struct expr *by, const struct expr *e)
+{
+    const struct expr *zero = expr_real(x->m, 0);
+    return expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_EQ, by, zero, NULL), zero, e);
+}
+
+/* ---- terms ---- */
+
+struct gradient_term reversal_divided(struct reversal *x, struct gradient_term t)
+{
+    if (t.by < 0) return t;
+    struct value inverse = map_over(x, t.by, reversal_axes(x, t.by)),
+                 product = map_over(x, t.value, reversal_axes(x, t.value) | reversal_axes(x, t.by));
+    const struct expr *by = reversal_value(x, &inverse, t.by);
+    int factor = reversal_map(x, &inverse,
+                              where_not_zero(x, by, expr_make(x->m, EXPR_DIV, expr_real(x->m, 1), by, NULL)));
+    const struct expr *a = reversal_value(x, &product, t.value), *b = reversal_value(x, &product, factor);
+    return (struct gradient_term){reversal_map(x, &product, times(x, a, b)), -1, t.where};
+}
+
+/* Returns the term, set to 0 outside its region. */
+static struct gradient_term selected(struct reversal *x, struct gradient_term t)
+{
+    if (!t.where) return t;
+    struct value map = map_over(x, t.value, reversal_axes(x, t.value) | expr_axes(t.where));
+    const struct expr *e = reversal_value(x, &map, t.value);
+    return (struct gradient_term){reversal_map(x, &map, expr_make(x->m, EXPR_SELECT, t.where, e, expr_real(x->m, 0))),
+                                  t.by, NULL};
+}
+
+void reversal_give(struct reversal *x, int v, struct gradient_term t)
+{
+    if (!x->active[v]) return;
+    if (x->of[v].terms == x->of[v].term_capacity) {
+        int capacity = 2 * x->of[v].term_capacity + 4;
+        struct gradient_term *grown = arena_alloc(x->m->arena, (size_t)capacity * sizeof *grown);
+        if (x->of[v].terms) memcpy(grown, x->of[v].term, (size_t)x->of[v].terms * sizeof *grown);
+        x->of[v].term = grown;
+        x->of[v].term_capacity = capacity;
+    }
+    x->of[v].term[x->of[v].terms++] = t;
+}
+
+/* Returns the sum of all terms of v as one term. */
+struct gradient_term reversal_gradient(struct reversal *x, int v)
+{
+    int terms = x->of[v].terms;
+    struct gradient_term *term = x->of[v].term, sum = term[0];
+    bool same_by = true, same_where = true;
+    for (int k = 1; k < terms; k++) {
+        same_by &= term[k].by == sum.by;
+        same_where &= term[k].where == sum.where;
+    }
+    for (int k = 0; k < terms; k++) {
+        if (!same_by) term[k] = reversal_divided(x, term[k]);
+        if (!same_where) term[k] = selected(x, term[k]);
+    }
+    sum = term[0];
+    for (int k = 1; k < terms;) {
+        struct value map = map_over(x, v, reversal_axes(x, v));
+        const struct expr *e = reversal_value(x, &map, sum.value);
+        for (; k < terms && map.operands < MAX_OPERANDS; k++)
+            e = expr_make(x->m, EXPR_ADD, e, reversal_value(x, &map, term[k].value), NULL);
+        sum.value = reversal_map(x, &map, e);
+    }
+    return sum;
+}
+
+/* ---- from a reference to the value that it reads ---- */
+
+/* The axes along which a reference reads its value. */
+struct reading {
+    bool own;           /* each subscript is the index of the axis it reads */
+    uint32_t kept;      /* the axes that occur in subscripts */
+    int axis[MAX_RANK]; /* by subscript; -1: a constant */
+};
+
+/* Returns the axis whose positions a subscript swaps in pairs, or -1. Applying such a subscript twice changes nothing.
+ */
+static int swapped_axis(const struct reversal *x, const struct expr *sub)
+{
+    uint32_t bits = expr_axes(sub);
+    for (int a = 0; a < x->m->axes; a++) {
+        if (bits != UINT32_C(1) << a || x->m->axis[a].source != SIZE_CONSTANT || expr_has(sub, EXPR_SIZE) ||
+            expr_reads_ids(sub))
+            continue;
+        int64_t index[MAX_AXES] = {0}, extent = x->m->axis[a].extent, k = 0;
+        const struct environment env = {.index = index};
+        for (; k < extent; k++) {
+            index[a] = k;
+            int64_t there = index[a] = expr_eval_int(sub, &env);
+            if (there < 0 || there >= extent || expr_eval_int(sub, &env) != k) break;
+        }
+        if (k == extent) return a;
+    }
+    return -1;
+}
+
+static int swapped(const struct reversal *x, const struct ref *r)
+{
+    for (int s = 0; s < r->rank; s++)
+        if (ref_axis(r, s) < 0 && swapped_axis(x, r->sub[s]) >= 0) return s;
+    return -1;
+}
+
+static struct reading reading_of(struct reversal *x, const struct ref *r)
+{
+    struct reading out = {.own = true};
+    for (int s = 0; s < r->rank; s++) {
+        int axis = ref_axis(r, s);
+        out.own &= axis == x->g->value[r->of].axes[s];
+        if (axis < 0) axis = swapped_axis(x, r->sub[s]);
+        if ((axis < 0 && r->sub[s]->op != EXPR_INT) || (axis >= 0 && (out.kept >> axis & 1)))
+            reversal_fail(x, "a value read at computed positions");
+        if (axis >= 0) out.kept |= UINT32_C(1) << axis;
+        out.axis[s] = axis;
+    }
+    return out;
+}
+
+/* Adds the term to the gradient with respect to the value that r reads. The term has the axes that r names. */
+static void give_back(struct reversal *x, const struct ref *r, const struct reading *how, struct gradient_term t)
+{
+    if (how->own || x->failed) {
+        reversal_give(x, r->of, t);
+        return;
+    }
+    t = selected(x, reversal_divided(x, t));
+    const struct value *v = &x->g->value[r->of];
+    struct value map = map_over(x, r->of, reversal_axes(x, r->of));
+    struct ref read = graph_ref(x->g, t.value, NULL);
+    const struct expr *at = NULL;
+    for (int s = 0; s < r->rank; s++) {
+        const struct expr *index = expr_leaf(x->m, EXPR_INDEX, v->axes[s]);
+        if (how->axis[s] < 0) at = both(x, at, expr_make(x->m, EXPR_EQ, index, r->sub[s], NULL));
+        for (int k = 0; k < read.rank; k++)
+            if (x->g->value[t.value].axes[k] == how->axis[s])
+                read.sub[k] = expr_replace(x->m, r->sub[s], expr_leaf(x->m, EXPR_INDEX, how->axis[s]), index);
+    }
+    const struct expr *e = reversal_operand(x, &map, read);
+    if (at) e = expr_make(x->m, EXPR_SELECT, at, e, expr_real(x->m, 0));
+    reversal_give(x, r->of, (struct gradient_term){reversal_map(x, &map, e), -1, NULL});
+}
+
+void reversal_give_back(struct reversal *x, const struct ref *r, struct gradient_term t)
+{
+    const struct reading how = reading_of(x, r);
+    give_back(x, r, &how, t);
+}
+
+/* Returns the product of the sizes of the axes in `bits`. A term that does not depend on these axes is multiplied by
+   this product when it is summed over them. */
+static const struct expr *sizes(struct reversal *x, uint32_t bits)
+{
+    const struct expr *product = expr_real(x->m, 1);
+    for (int a = 0; a < x->m->axes; a++)
+        if (bits >> a & 1) product = expr_make(x->m, EXPR_MUL, product, expr_leaf(x->m, EXPR_SIZE, a), NULL);
+    return product;
+}
+
+/* Passes the terms e of an unfinished map to the value that `from` reads. There is one term for every point of `axes`.
+   The terms are summed over the axes that the value lacks. */
+static void deliver(struct reversal *x, struct value *map, const struct expr *e, uint32_t axes, const struct ref *from,
+                    int by, const struct expr *where)
+{
+    struct ref read = *from, *r = &read;
+    if (swapped(x, r) < 0) e = reversal_scatter(x, map, e, r, &axes, &where);
+    const struct reading how = reading_of(x, r);
+    if (by >= 0 && (!how.own || (reversal_axes(x, by) & ~how.kept))) {
+        const struct expr *divisor = reversal_value(x, map, by);
+        e = where_not_zero(x, divisor, expr_make(x->m, EXPR_DIV, e, divisor, NULL));
+        by = -1;
+    }
+    uint32_t used = reversal_axes_within(x, map, e) | (where ? expr_axes(where) : 0);
+    const struct expr *repeats = sizes(x, axes & ~used & ~how.kept);
+    struct gradient_term t = {reversal_map(x, map, times(x, e, repeats)), by, where};
+    if (used & ~how.kept) {
+        struct value sum = map_over(x, t.value, used & how.kept);
+        const bool inside = where && (expr_axes(where) & ~how.kept);
+        t.value = graph_reduce(x->g, FOLD_SUM, 0, sum.rank, sum.axes, graph_ref(x->g, t.value, NULL),
+                               inside ? where : NULL);
+        t.where = inside ? NULL : where;
+    }
+    give_back(x, r, &how, t);
+}
+
+/* ---- the rules ---- */
+
+/* Replaces the map's expression by its value. Inside a branch of a select, the value equals that branch. */
+static const struct expr *with_own_value(struct reversal *x, const struct expr *derivative, const struct expr *e,
+                                         const struct expr *own)
+{
+    if (e->op != EXPR_SELECT) return expr_arity(e->op) ? expr_replace(x->m, derivative, e, own) : derivative;
+    if (derivative->op != EXPR_SELECT || derivative->arg[0] != e->arg[0]) return derivative;
+    return expr_make(x->m, EXPR_SELECT, e->arg[0], with_own_value(x, derivative->arg[1], e->arg[1], own),
+                     with_own_value(x, derivative->arg[2], e->arg[2], own));
+}
+
+/* Splits off a derivative's divisor if it has fewer axes than the map. The derivative is 0 where the divisor is 0. */
+static const struct expr *without_divisor(const struct reversal *x, const struct value *v,
+                                          const struct expr *derivative, const struct expr **divisor)
+{
+    const struct expr *c = derivative->arg[0], *e = derivative->arg[2];
+    *divisor = NULL;
+    if (derivative->op != EXPR_SELECT || c->op != EXPR_EQ || !expr_is_real(c->arg[1], 0) ||
+        !expr_is_real(derivative->arg[1], 0))
+        return derivative;
+    if (e->op != EXPR_DIV || e->arg[1] != c->arg[0] ||
+        reversal_axes_within(x, v, c->arg[0]) == reversal_bits(v->rank, v->axes))
+        return derivative;
+    *divisor = c->arg[0];
+    return e->arg[0];
+}
+
+void reversal_map_rule(struct reversal *x, int number, struct gradient_term t)
+{
+    struct value v = x->g->value[number];
+    struct normalised weight = {NULL, -1, -1};
+    if (t.by >= 0 && takes_divisor(x, number, t.by))
+        weight = normalise_weight(x, number, t.by);
+    else
+        t = reversal_divided(x, t);
+    const struct expr *row_divisor = NULL;
+    int row_by = -1;
+    const bool power = weight.weight >= 0 && !weight.exponential;
+    if (power) v = x->g->value[weight.weight]; /* differentiate the normalised power; its divisor counts as constant */
+    for (int k = 0; k < v.operands && !x->failed; k++) {
+        if (v.operand[k].of >= x->forward || !x->active[v.operand[k].of]) continue;
+        const struct expr *e = expr_derivative(x->m, v.expr, expr_leaf(x->m, EXPR_OPERAND, k)), *divisor = NULL;
+        if (expr_is_real(e, 0)) continue;
+        struct value map = v;
+        map.op = GRAPH_MAP;
+        int by = -1;
+        if (weight.exponential)
+            e = expr_replace(x->m, e, weight.exponential, reversal_value(x, &map, weight.factor));
+        else if (!power) {
+            e = with_own_value(x, e, v.expr, reversal_value(x, &map, number == x->out ? x->given_out : number));
+            e = without_divisor(x, &v, e, &divisor);
+        }
+        if (divisor) {
+            struct value row = v;
+            by = divisor->op == EXPR_OPERAND ? v.operand[divisor->integer].of : -1;
+            struct ref plain = by >= 0 ? graph_ref(x->g, by, NULL) : (struct ref){0};
+            if (by < 0 || !ref_equal(&plain, &v.operand[divisor->integer]))
+                by = divisor == row_divisor ? row_by
+                                            : reversal_map(x, &row, divisor); /* all operands share one value */
+            row_divisor = divisor;
+            row_by = by;
+        }
+        deliver(x, &map, times(x, reversal_value(x, &map, t.value), e), reversal_bits(v.rank, v.axes), &v.operand[k],
+                by, t.where);
+    }
+}
+
+void reversal_contract_rule(struct reversal *x, int number, struct gradient_term t)
+{
+    const struct value v = x->g->value[number];
+    const struct expr *where = both(x, t.where, v.where);
+    const struct gradient_term divided = reversal_divided(x, t);
+    for (int k = 0; k < 2 && !x->failed; k++) {
+        const struct ref *r = &v.operand[k];
+        struct ref other = v.operand[1 - k];
+        const struct ref plain = graph_ref(x->g, other.of, NULL);
+        if (!x->active[r->of]) continue;
+        if (is_carried_state(x, r->of)) {
+            int n = x->of[r->of].gathers++;
+            if (n == 4 || v.where)
+                reversal_fail(x, "this carried state");
+            else
+                x->of[r->of].gather[n] = (struct state_gather){number, k, selected(x, divided)};
+            continue;
+        }
+        const struct reading how = reading_of(x, r);
+        struct gradient_term part = divided;
+        if (t.by >= 0 && ref_equal(&other, &plain) && takes_divisor(x, other.of, t.by)) {
+            part = (struct gradient_term){t.value, -1, NULL};
+            other = graph_ref(x->g, normalise_weight(x, other.of, t.by).weight, NULL);
+        } else if (t.by >= 0 && how.own && takes_divisor(x, r->of, t.by))
+            part = t;
+        uint32_t used = reversal_axes(x, part.value) | ref_axes(&other) | (where ? expr_axes(where) : 0);
+        uint32_t missing = (reversal_bits(v.rank, v.axes) | ref_axes(r)) & ~used & ~how.kept, summed = used & ~how.kept;
+        bool sequence = false;
+        for (int a = 0; a < x->m->axes; a++) sequence |= (summed >> a & 1) && axis_is_sequence(&x->m->axis[a]);
+        struct ref left = graph_ref(x->g, part.value, NULL);
+        if (!summed || missing) { /* the product is not summed */
+            struct value map = map_over(x, number, used);
+            const struct expr *a = reversal_operand(x, &map, left), *b = reversal_operand(x, &map, other);
+            deliver(x, &map, times(x, a, b), used | missing, r, part.by, where);
+            continue;
+        }
+        bool inside = sequence || (where && (expr_axes(where) & ~how.kept));
+        struct value sum = graph_value(GRAPH_CONTRACT, 0, NULL);
+        for (int s = 0; s < r->rank; s++)
+            if (how.axis[s] >= 0 && (used >> how.axis[s] & 1)) sum.axes[sum.rank++] = how.axis[s];
+        part.value = graph_contract(x->g, sum.rank, sum.axes, left, other, inside ? where : NULL);
+        part.where = inside ? NULL : where;
+        give_back(x, r, &how, part);
+    }
+}
+
+void reversal_reduce_rule(struct reversal *x, int number, struct gradient_term t)
+{
+    const struct value v = x->g->value[number];
+    const struct ref *r = &v.operand[0];
+    uint32_t axes = reversal_bits(v.rank, v.axes) | ref_axes(r);
+    if (v.fold == FOLD_MAX && is_cancelled_maximum(x, number)) return;
+    if (v.fold == FOLD_MAX || !takes_divisor(x, r->of, t.by)) t = reversal_divided(x, t);
+    const struct expr *where = both(x, t.where, v.where), *e;
+    struct value map = map_over(x, r->of, axes);
+    e = reversal_value(x, &map, t.value);
+    if (v.fold == FOLD_MAX) { /* all maximal terms share the gradient */
+        struct value same = map_over(x, r->of, axes);
+        const struct expr *equal = expr_make(x->m, EXPR_EQ, reversal_operand(x, &same, *r),
+                                             reversal_value(x, &same, number), NULL);
+        int is_largest = reversal_map(x, &same,
+                                      expr_make(x->m, EXPR_SELECT, equal, expr_real(x->m, 1), expr_real(x->m, 0)));
+        int count = graph_reduce(x->g, FOLD_SUM, 0, v.rank, v.axes, graph_ref(x->g, is_largest, NULL), v.where);
+        e = times(x, expr_make(x->m, EXPR_DIV, e, reversal_value(x, &map, count), NULL),
+                  reversal_value(x, &map, is_largest));
+    }
+    deliver(x, &map, e, axes, r, t.by, where);
+}

@@ -1,0 +1,103 @@
+/* Saves values so that gradient programs need not recompute them. A row has a constant number of saved values.
+   - The forward program saves row values that depend on a sum over a sequence but not on `dout`, such as the
+     logarithm or the inverse of a row's sum. Such a value is saved only if a value of a different kind uses it.
+   - A separate program computes, before the gradients, row values that depend on `dout` and on a sum over the
+     elements of a row, such as its product with `out`. */
+#include "differentiate.h"
+
+static void mark(const struct graph *g, int v, bool *needed)
+{
+    if (needed[v]) return;
+    needed[v] = true;
+    for (int k = 0; k < g->value[v].operands; k++) mark(g, g->value[v].operand[k].of, needed);
+}
+
+/* Whether value v sums over a sequence. */
+static bool sums_sequence(const struct graph *g, const struct value *v)
+{
+    uint32_t read = v->where ? expr_axes(v->where) : 0;
+    if (v->op != GRAPH_CONTRACT && v->op != GRAPH_REDUCE) return false;
+    for (int k = 0; k < v->operands; k++) read |= ref_axes(&v->operand[k]);
+    for (int a = 0; a < g->module->axes; a++)
+        if ((read >> a & 1) && !value_has_axis(v, a) && axis_is_sequence(&g->module->axis[a])) return true;
+    return false;
+}
+
+/* The members have one element for each value:
+   - needed: an output depends on the value
+   - late: the value depends on out or dout
+   - sums: the value depends on a sum over a sequence
+   - reduces: the value depends on any sum
+   - row: the value has one number for each row of the result
+   - taken: the value is such a row, and is used by a value that is not such a row */
+struct row_marks {
+    bool *needed, *late, *sums, *reduces, *row, *taken;
+};
+
+static struct row_marks marks_of(const struct graph *g, int result)
+{
+    const struct module *m = g->module;
+    const size_t bytes = (size_t)g->values * sizeof(bool);
+    const struct value *out = &g->value[result];
+    const int given_out = graph_find(g, "out"), given_dout = graph_find(g, "dout");
+    struct row_marks x;
+    bool **const all[] = {&x.needed, &x.late, &x.sums, &x.reduces, &x.row, &x.taken};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) *all[k] = arena_alloc(m->arena, bytes);
+    for (int o = 0; o < g->outputs; o++) mark(g, g->output[o].value, x.needed);
+    for (int v = 0; v < g->values; v++) {
+        const struct value *value = &g->value[v];
+        x.late[v] = v == given_out || v == given_dout;
+        x.sums[v] = sums_sequence(g, value);
+        x.reduces[v] = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE;
+        bool same = value->operands > 0;
+        for (int k = 0; k < value->rank; k++)
+            same &= value_has_axis(out, value->axes[k]) && m->axis[value->axes[k]].source != SIZE_CONSTANT;
+        for (int k = 0; k < out->rank; k++)
+            same &= m->axis[out->axes[k]].source == SIZE_CONSTANT || value_has_axis(value, out->axes[k]);
+        for (int k = 0; k < value->operands; k++) {
+            x.late[v] |= x.late[value->operand[k].of];
+            x.sums[v] |= x.sums[value->operand[k].of];
+            x.reduces[v] |= x.reduces[value->operand[k].of];
+        }
+        x.row[v] = same;
+    }
+    return x;
+}
+
+/* Turns the taken rows into inputs PREFIX_0, … and adds outputs that compute them to `made`, which is returned. */
+static struct graph *take_rows(struct graph *g, struct graph *made, const struct row_marks *x, const char *prefix)
+{
+    for (int v = 0; v < g->values; v++)
+        for (int k = 0; k < g->value[v].operands; k++) {
+            const int of = g->value[v].operand[k].of;
+            x->taken[of] |= x->needed[v] && !x->row[v] && x->row[of];
+        }
+    for (int v = 0, count = 0; v < g->values; v++) {
+        if (!x->taken[v]) continue;
+        const char *name = arena_printf(g->module->arena, "%s_%d", prefix, count++);
+        struct value given = graph_value(GRAPH_INPUT, g->value[v].rank, g->value[v].axes);
+        given.name = name;
+        g->value[v] = given; /* keeps its number */
+        graph_output(made, name, v);
+    }
+    graph_sweep(made);
+    return made;
+}
+
+void reversal_save_rows(struct compilation *c)
+{
+    struct graph *g = c->graph;
+    const char *name = g->output[--g->outputs].name; /* the result of the differentiated program */
+    const int result = g->output[g->outputs].value;
+    struct graph *saving = graph_copy(g);
+    saving->outputs = 0;
+    graph_output(saving, name, result);
+    struct row_marks x = marks_of(g, result);
+    for (int v = 0; v < g->values; v++) x.row[v] &= x.sums[v] && !x.late[v];
+    c->gradients.saving = take_rows(g, saving, &x, "saved");
+    x = marks_of(g, result);
+    struct graph *rows = graph_copy(g);
+    rows->outputs = 0;
+    for (int v = 0; v < g->values; v++) x.row[v] &= x.late[v] && x.reduces[v] && !x.sums[v];
+    c->gradients.row_sums = take_rows(g, rows, &x, "row");
+}

@@ -1,0 +1,208 @@
+/* Computes the gradient with respect to a carried state S. S[c] is the sum over keys of the chunks before chunk c;
+   query i reads S[chunk(i)].
+   - A key of chunk c affects the queries of later chunks. Its gradient needs A[c]: the sum, over queries i with c <
+     chunk(i), of the factors that multiply S.
+   - A is a state too, carried from the last chunk to the first.
+   - If S decays, S[c + 1] = keep[c] * S[c] + …, then A decays by the same factor: A[c - 1] = keep[c] * A[c] + … */
+#include "differentiate.h"
+
+struct carried {
+    int chunk, stream; /* axes */
+    int64_t length;    /* of a chunk */
+};
+
+static const struct expr *make(const struct reversal *x, enum expr_op op, const struct expr *a, const struct expr *b)
+{
+    return expr_make(x->m, op, a, b, NULL);
+}
+
+/* Returns the number of a key's chunk, written in the same form as the number of a query's chunk. */
+static const struct expr *own_chunk(const struct reversal *x, const struct carried *s)
+{
+    const struct expr *position = make(x, EXPR_MAX, expr_leaf(x->m, EXPR_INDEX, s->stream), expr_int(x->m, 0));
+    return make(x, EXPR_DIV, position, expr_int(x->m, s->length));
+}
+
+/* ---- the decay over several chunks ---- */
+
+/* Returns the product of `keep` over chunks `from` to `to` - 1, or NULL if the product has no closed form. */
+static const struct expr *kept_over(const struct reversal *x, const struct expr *keep, int axis,
+                                    const struct expr *from, const struct expr *to)
+{
+    const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, axis), *count = make(x, EXPR_SUB, to, from);
+    if (expr_is_real(keep, 1)) return keep;
+    if (keep->op == EXPR_MUL && keep->type == TYPE_REAL) {
+        const struct expr *a = kept_over(x, keep->arg[0], axis, from, to),
+                          *b = kept_over(x, keep->arg[1], axis, from, to);
+        return a && b ? make(x, EXPR_MUL, a, b) : NULL;
+    }
+    if (keep->op == EXPR_SELECT) {
+        const struct expr *c = keep->arg[0], *a = kept_over(x, keep->arg[1], axis, from, to);
+        if (expr_uses(c, chunk)) {
+            /* ids never decrease: if the first and the last are equal, so are all between */
+            const struct expr *next = c->op == EXPR_EQ ? expr_replace(x->m, c->arg[1], chunk,
+                                                                      make(x, EXPR_ADD, chunk, expr_int(x->m, 1)))
+                                                       : NULL;
+            if (next != c->arg[0] || c->arg[1]->op != EXPR_ID || !expr_is_real(keep->arg[2], 0) || !a) return NULL;
+            c = make(x, EXPR_EQ, expr_replace(x->m, c->arg[1], chunk, to), expr_replace(x->m, c->arg[1], chunk, from));
+            return expr_make(x->m, EXPR_SELECT, c, a, expr_real(x->m, 0));
+        }
+        const struct expr *b = kept_over(x, keep->arg[2], axis, from, to);
+        return a && b ? expr_make(x->m, EXPR_SELECT, c, a, b) : NULL;
+    }
+    if (expr_uses(keep, chunk)) return NULL;
+    if (keep->op == EXPR_POW) return make(x, EXPR_POW, keep->arg[0], make(x, EXPR_MUL, keep->arg[1], count));
+    return make(x, EXPR_POW, keep, count);
+}
+
+/* ---- regions ---- */
+
+/* If e is always the first position of a chunk, returns the number of this chunk. Returns NULL otherwise. */
+static const struct expr *in_chunks(const struct reversal *x, const struct expr *e, const struct carried *s)
+{
+    if (e == expr_leaf(x->m, EXPR_INDEX, s->stream))
+        return expr_leaf(x->m, EXPR_INDEX, s->chunk); /* for a key: the number of its chunk */
+    if (s->length == 1) return e;
+    if (e->op == EXPR_MUL && e->arg[1]->op == EXPR_INT && e->arg[1]->integer == s->length) return e->arg[0];
+    if (e->op != EXPR_ADD || e->arg[1]->op != EXPR_INT || e->arg[1]->integer % s->length != 0) return NULL;
+    const struct expr *rest = in_chunks(x, e->arg[0], s);
+    return rest ? make(x, EXPR_ADD, rest, expr_int(x->m, e->arg[1]->integer / s->length)) : NULL;
+}
+
+/* Rewrites a region of keys j and chunks c as a region of the key's chunk, named c, and the query's chunk. Returns NULL
+   if the region does not consist of whole chunks. */
+static const struct expr *region_after(const struct reversal *x, const struct expr *where, const struct carried *s,
+                                       const struct expr *query)
+{
+    if (where->op == EXPR_AND) {
+        const struct expr *a = region_after(x, where->arg[0], s, query), *b = region_after(x, where->arg[1], s, query);
+        return a && b ? make(x, EXPR_AND, a, b) : NULL;
+    }
+    const struct expr *key = expr_leaf(x->m, EXPR_INDEX, s->stream), *chunk = expr_leaf(x->m, EXPR_INDEX, s->chunk),
+                      *side[2];
+    bool before = where->op == EXPR_LT && where->arg[0] == key, from = where->op == EXPR_LE && where->arg[1] == key;
+    if (!before && !from) return NULL;
+    for (int k = 0; k < 2; k++) {
+        bool of_key = where->arg[k] == key;
+        side[k] = in_chunks(x, where->arg[k], s);
+        if (!side[k]) return NULL;
+        if (!of_key) side[k] = expr_replace(x->m, side[k], chunk, query);
+    }
+    return make(x, where->op, side[0], side[1]);
+}
+
+/* ---- the rule ---- */
+
+/* Returns the operand at the point where the state adds it, just after the operand's chunk. If the operand is a map
+   over chunks, *map is the number of the map's copy for this chunk. Otherwise *map is -1. */
+static struct ref as_taken_in(struct reversal *x, const struct ref *r, const struct carried *s, int *map)
+{
+    const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, s->chunk),
+                      *next = make(x, EXPR_ADD, own_chunk(x, s), expr_int(x->m, 1));
+    const struct value *v = &x->g->value[r->of];
+    *map = -1;
+    if (!value_has_axis(v, s->chunk)) return *r;
+    if (v->op != GRAPH_MAP) reversal_fail(x, "a state of states");
+    struct value made = *v;
+    made.rank = 0;
+    for (int k = 0; k < v->rank; k++)
+        if (v->axes[k] != s->chunk) made.axes[made.rank++] = v->axes[k];
+    for (int k = 0; k < made.operands; k++)
+        for (int a = 0; a < made.operand[k].rank; a++)
+            made.operand[k].sub[a] = expr_replace(x->m, made.operand[k].sub[a], chunk, next);
+    *map = reversal_map(x, &made, expr_replace(x->m, made.expr, chunk, next));
+    return graph_ref(x->g, *map, NULL);
+}
+
+/* Makes the sum over queries of later chunks. Returns the number of the sum, or -1 after an error. */
+static int state_after(struct reversal *x, const struct value *state, const struct state_gather *read,
+                       const struct carried *s)
+{
+    const struct value user = x->g->value[read->user];
+    const struct ref *at = &user.operand[read->operand];
+    struct ref other = user.operand[1 - read->operand];
+    const struct expr *query = NULL, *chunk = expr_leaf(x->m, EXPR_INDEX, s->chunk);
+    for (int k = 0; k < at->rank; k++)
+        if (state->axes[k] == s->chunk)
+            query = at->sub[k];
+        else if (ref_axis(at, k) != state->axes[k])
+            query = chunk;
+    const struct expr *where = query && !expr_uses(query, chunk) ? region_after(x, state->where, s, query) : NULL;
+    const struct expr *kept = NULL, *next = make(x, EXPR_ADD, chunk, expr_int(x->m, 1));
+    if (where && state->keep && !(kept = kept_over(x, state->keep, s->chunk, next, query))) where = NULL;
+    if (!where) {
+        reversal_fail(x, "this carried state");
+        return -1;
+    }
+    if (kept) { /* scale by the decay between chunk c and the query */
+        struct value map = x->g->value[other.of];
+        map.operands = 0;
+        const struct expr *e = make(x, EXPR_MUL, reversal_operand(x, &map, other), kept);
+        map.rank = 0;
+        uint32_t bits = expr_axes(e) | ref_axes(&other);
+        for (int k = 0; k < user.rank; k++)
+            if (bits >> user.axes[k] & 1) map.axes[map.rank++] = user.axes[k];
+        map.axes[map.rank++] = s->chunk;
+        bits &= ~reversal_axes(x, read->user) & ~(UINT32_C(1) << s->chunk);
+        for (int a = 0; a < x->m->axes; a++)
+            if (bits >> a & 1) map.axes[map.rank++] = a;
+        other = graph_ref(x->g, reversal_map(x, &map, e), NULL);
+    }
+    uint32_t used = ref_axes(&other) | reversal_axes(x, read->term.value) | expr_axes(where);
+    struct value after = graph_value(GRAPH_CONTRACT, 0, NULL);
+    for (int k = 0; k < state->rank; k++)
+        if (used >> state->axes[k] & 1) after.axes[after.rank++] = state->axes[k];
+    after.operands = 2;
+    after.operand[0] = other;
+    after.operand[1] = graph_ref(x->g, read->term.value, NULL);
+    after.where = where;
+    if (state->keep) after.keep = expr_replace(x->m, state->keep, chunk, next);
+    return reversal_append(x, after);
+}
+
+void reverse_state(struct reversal *x, int v)
+{
+    const struct value state = x->g->value[v];
+    struct carried s = {.chunk = reversal_chunk_axis(x, &state), .stream = -1};
+    s.length = x->m->axis[s.chunk].extent;
+    for (int a = 0; a < x->m->axes; a++)
+        if (state.where && (expr_axes(state.where) >> a & 1) && axis_is_sequence(&x->m->axis[a])) s.stream = a;
+    if (s.stream < 0) reversal_fail(x, "this carried state");
+    int after = -1;
+    for (int k = 0; k < x->of[v].gathers && !x->failed; k++) {
+        int one = state_after(x, &state, &x->of[v].gather[k], &s);
+        if (after >= 0 && !x->failed) {
+            struct value sum = graph_value(GRAPH_MAP, state.rank, state.axes);
+            one = reversal_map(x, &sum,
+                               make(x, EXPR_ADD, reversal_value(x, &sum, after), reversal_value(x, &sum, one)));
+        }
+        after = one;
+    }
+    if (x->failed) return;
+    struct ref key[2], own = graph_ref(x->g, after, NULL);
+    int map[2] = {-1, -1};
+    for (int k = 0; k < own.rank; k++)
+        if (ref_axis(&own, k) == s.chunk) own.sub[k] = own_chunk(x, &s);
+    for (int k = 0; k < state.operands; k++) key[k] = as_taken_in(x, &state.operand[k], &s, &map[k]);
+    for (int k = 0; k < state.operands && !x->failed; k++) {
+        if (!x->active[state.operand[k].of]) continue;
+        struct gradient_term t = {-1, -1, NULL};
+        if (state.op == GRAPH_CONTRACT) {
+            uint32_t used = ref_axes(&own) | ref_axes(&key[1 - k]);
+            struct value sum = graph_value(GRAPH_CONTRACT, 0, NULL);
+            for (int a = 0; a < key[k].rank; a++)
+                if (ref_axis(&key[k], a) >= 0 && (used >> ref_axis(&key[k], a) & 1))
+                    sum.axes[sum.rank++] = ref_axis(&key[k], a);
+            t.value = graph_contract(x->g, sum.rank, sum.axes, key[1 - k], own, NULL);
+        } else {
+            struct value copy = graph_value(GRAPH_MAP, 0, NULL);
+            for (int a = 0; a < key[k].rank; a++)
+                if (ref_axis(&key[k], a) >= 0) copy.axes[copy.rank++] = ref_axis(&key[k], a);
+            t.value = reversal_map(x, &copy, reversal_operand(x, &copy, own));
+        }
+        if (map[k] >= 0)
+            reversal_map_rule(x, map[k], t);
+        else
+            reversal_give_back(x, &key[k], t);
+    }
+}

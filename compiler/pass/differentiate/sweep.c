@@ -1,0 +1,140 @@
+/* Computes the gradients of both sides in one sweep over the pairs. Two groups of gradients can have lanes and stream
+   exchanged: dq has queries in the lanes, dk has keys in the lanes. Let group A need only sums of vectors over its
+   stream. Then the loops of group B also compute the sums of group A, because these loops already have the weights. A
+   separate program computes the gradients of group A from the sums, row by row. */
+#include "differentiate.h"
+#include "../../analysis/analysis.h"
+
+#include <string.h>
+
+struct join {
+    struct graph *g;
+    struct roles lanes, across; /* `lanes`: the roles of the group that keeps its loops; `across`: the roles of the
+                                   group whose sums join these loops */
+    int sums, sum[MAX_OUTPUTS]; /* the sums of group `across`, as values */
+    bool *seen;
+};
+
+/* Whether v has a vector for each point of the stream. The vector must be a sum over the lanes; each term is a number
+   for the pair times a vector of the lane. */
+static bool sums_vectors(const struct join *x, const struct value *v)
+{
+    const struct module *m = x->g->module;
+    if (v->op != GRAPH_CONTRACT || v->online >= 0 || v->keep || v->rank < 1) return false;
+    int pairs = -1, constants = 0;
+    const int last = v->axes[v->rank - 1];
+    for (int k = 0; k < v->rank; k++) constants += m->axis[v->axes[k]].source == SIZE_CONSTANT;
+    for (int k = 0; k < 2; k++)
+        if (value_has_axis(&x->g->value[v->operand[k].of], x->lanes.stream)) pairs = k;
+    if (pairs < 0 || constants != 1 || m->axis[last].source != SIZE_CONSTANT) return false;
+    const struct ref *weight = &v->operand[pairs], *vector = &v->operand[1 - pairs];
+    const struct value *of = &x->g->value[weight->of];
+    for (int k = 0; k < of->rank; k++)
+        if (m->axis[of->axes[k]].source == SIZE_CONSTANT || ref_axis(weight, k) != of->axes[k]) return false;
+    return value_has_axis(of, x->lanes.lane) && ref_uses_axis(vector, last) && ref_uses_axis(vector, x->lanes.lane) &&
+           !ref_uses_axis(vector, x->lanes.stream);
+}
+
+/* Finds the sums that value v is computed from. Returns false if v uses the pairs in a different way. */
+static bool find_sums(struct join *x, int v)
+{
+    const struct value *value = &x->g->value[v];
+    bool sums = false;
+    if (x->seen[v]) return true;
+    x->seen[v] = true;
+    if (value_has_axis(value, x->lanes.lane)) return false;
+    for (int k = 0; k < value->operands; k++) sums |= ref_uses_axis(&value->operand[k], x->lanes.lane);
+    if (sums) {
+        if (!sums_vectors(x, value)) return false;
+        x->sum[x->sums++] = v;
+        return true;
+    }
+    for (int k = 0; k < value->operands; k++)
+        if (!find_sums(x, value->operand[k].of)) return false;
+    return true;
+}
+
+/* Whether a region selects positions periodically. Loops then visit only these positions, out of order. */
+static bool has_period(const struct graph *g)
+{
+    for (int v = 0; v < g->values; v++) {
+        const struct expr *where = g->value[v].where;
+        if (where && (expr_has(where, EXPR_MOD) || expr_has(where, EXPR_FLOORMOD))) return true;
+    }
+    return false;
+}
+
+/* Whether group `across` can join group `lanes`. Also finds the sums of group `across`. */
+static bool can_join(struct join *x, const int *of, int lanes, int across)
+{
+    const struct module *m = x->g->module;
+    bool found[2] = {false, false};
+    memset(x->seen, 0, (size_t)x->g->values * sizeof *x->seen);
+    x->sums = 0;
+    for (int o = 0; o < x->g->outputs; o++) {
+        struct roles *const to = of[o] == lanes ? &x->lanes : &x->across;
+        if (of[o] != lanes && of[o] != across) continue;
+        if (roles_of(x->g, o, to) || to->slices >= 0) return false;
+        found[to == &x->across] = true;
+    }
+    if (!found[0] || !found[1] || x->lanes.stream < 0 || x->across.stream != x->lanes.lane ||
+        x->across.lane != x->lanes.stream || x->lanes.chunk >= 0 || x->across.chunk >= 0 || x->across.outer)
+        return false;
+    for (int a = 0; a < m->axes; a++)
+        if ((x->lanes.outer >> a & 1) && m->axis[a].source != SIZE_MEMBERS) return false;
+    for (int o = 0; o < x->g->outputs; o++)
+        if (of[o] == across && !find_sums(x, x->g->output[o].value)) return false;
+    return x->sums > 0;
+}
+
+/* Makes the program from the sums to the outputs of group `across`. In the graph, the sums replace these outputs and
+   belong to group `lanes`. */
+static void join(struct compilation *c, struct join *x, int *of, int lanes, int across)
+{
+    struct graph *g = x->g, *rows = graph_copy(g);
+    int kept = 0;
+    rows->outputs = 0;
+    for (int o = 0; o < g->outputs; o++) {
+        if (of[o] == across) {
+            rows->output[rows->outputs++] = g->output[o];
+            continue;
+        }
+        of[kept] = of[o];
+        g->output[kept++] = g->output[o];
+    }
+    g->outputs = kept;
+    for (int s = 0; s < x->sums; s++) {
+        const struct value *v = &g->value[x->sum[s]];
+        struct value given = graph_value(GRAPH_INPUT, v->rank, v->axes);
+        given.name = arena_printf(g->module->arena, "sum_%d", s);
+        given.sums = true;
+        rows->value[x->sum[s]] = given; /* keeps its number */
+        of[g->outputs] = lanes;
+        graph_output(g, given.name, x->sum[s]);
+    }
+    graph_sweep(rows);
+    c->gradients.from_sums = rows;
+}
+
+int reversal_join_groups(struct compilation *c, int *of, int groups)
+{
+    struct join join_found = {.g = c->graph}, *x = &join_found;
+    x->seen = arena_alloc(x->g->module->arena, (size_t)x->g->values * sizeof *x->seen);
+    if (has_period(x->g)) return groups;
+    for (int lanes = 1; lanes <= groups; lanes++)
+        for (int across = 1; across <= groups; across++) {
+            if (!can_join(x, of, lanes, across)) continue;
+            join(c, x, of, lanes, across);
+            for (int o = 0; o < x->g->outputs; o++) of[o] -= of[o] > across;
+            return groups - 1;
+        }
+    return groups;
+}
+
+const char *knob_sweep(const struct knob_case *x, struct tune_knob *knob)
+{
+    if (!x->quadratic || !x->quadratic->gradients.from_sums)
+        return "no two of its gradients can share a sweep over the pairs";
+    knob_set_values(knob, 1, 1, (const int64_t[]){0});
+    return NULL;
+}

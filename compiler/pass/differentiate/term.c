@@ -1,0 +1,77 @@
+/* Helpers for the rules of reverse mode: they build maps over the axes in use, and classify values. */
+#include "differentiate.h"
+
+void reversal_fail(struct reversal *x, const char *what)
+{
+    if (!x->failed)
+        diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "the gradient of %s is not compiled yet", what);
+    x->failed = true;
+}
+
+/* ---- building values ---- */
+
+int reversal_append(struct reversal *x, struct value v)
+{
+    graph_insert(x->g, x->g->values, v);
+    return x->g->values - 1;
+}
+
+const struct expr *reversal_operand(struct reversal *x, struct value *map, struct ref r)
+{
+    int number = graph_operand(map, &r);
+    if (number < 0) reversal_fail(x, "too many operands");
+    return expr_leaf(x->m, EXPR_OPERAND, number < 0 ? 0 : number);
+}
+
+const struct expr *reversal_value(struct reversal *x, struct value *map, int v)
+{
+    return reversal_operand(x, map, graph_ref(x->g, v, NULL));
+}
+
+uint32_t reversal_bits(int rank, const int *axes)
+{
+    uint32_t bits = 0;
+    for (int k = 0; k < rank; k++) bits |= UINT32_C(1) << axes[k];
+    return bits;
+}
+
+uint32_t reversal_axes(const struct reversal *x, int v)
+{
+    return reversal_bits(x->g->value[v].rank, x->g->value[v].axes);
+}
+
+uint32_t reversal_axes_within(const struct reversal *x, const struct value *v, const struct expr *e)
+{
+    uint32_t bits = expr_axes(e);
+    for (int k = 0; k < v->operands; k++)
+        if (expr_uses(e, expr_leaf(x->m, EXPR_OPERAND, k))) bits |= ref_axes(&v->operand[k]);
+    return bits;
+}
+
+int reversal_map(struct reversal *x, struct value *map, const struct expr *e)
+{
+    struct value made = graph_value(GRAPH_MAP, 0, NULL);
+    const struct expr *with[MAX_OPERANDS];
+    uint32_t used = reversal_axes_within(x, map, e);
+    for (int k = 0; k < map->operands; k++) {
+        with[k] = expr_leaf(x->m, EXPR_OPERAND, k);
+        if (expr_uses(e, with[k])) with[k] = expr_leaf(x->m, EXPR_OPERAND, graph_operand(&made, &map->operand[k]));
+    }
+    for (int k = 0; k < map->rank; k++)
+        if (used >> map->axes[k] & 1) made.axes[made.rank++] = map->axes[k];
+    made.expr = expr_bind(x->m, e, with);
+    return reversal_append(x, made);
+}
+
+int reversal_chunk_axis(const struct reversal *x, const struct value *v)
+{
+    for (int k = 0; k < v->rank; k++)
+        if (axis_is_chunks(&x->m->axis[v->axes[k]])) return v->axes[k];
+    return -1;
+}
+
+bool is_carried_state(const struct reversal *x, int v)
+{
+    const struct value *value = &x->g->value[v];
+    return (value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE) && reversal_chunk_axis(x, value) >= 0;
+}

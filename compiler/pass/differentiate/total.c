@@ -1,0 +1,276 @@
+/* Computes totals. Gradients with respect to parameters are totals: sums over the rows of all batches and heads.
+   - The rows are divided into slices, which are the indices of an axis of SIZE_UNITS. The number of slices depends only
+     on the spec, so the bits of a result do not depend on the number of threads.
+   - One program outputs the sum of each slice, PARTIAL_n. Gradients that need the same rows, such as dq, are computed
+     in the loops of this program.
+   - A second program, c->gradients.totals, adds the slices and computes the gradients from the totals.
+   A sum over two sequences is computed in two steps: over one sequence for each row of the other sequence, then over
+   these rows. */
+#include "differentiate.h"
+#include "../../analysis/analysis.h"
+
+#include <string.h>
+
+enum {
+    MAX_TOTALS = 256,
+    SLICES = 64,           /* of all rows */
+    SLICES_OF_A_HEAD = 16, /* of one head's rows, if parameters differ by head */
+    MIN_SLICES = 16,       /* the minimum, if fewer slices keep their sums within PARTIAL_BYTES */
+    PARTIAL_BYTES = 4 << 20
+};
+
+struct total {
+    int value;
+    int lane;
+    uint32_t rows, kept; /* the axes of the rows, and the axes of the rows that a slice's sum has */
+    bool number;         /* it has no constant axis */
+    int slices, partial; /* the axis of the total's slices, and the value with the sum of each slice */
+    const char *name;
+};
+
+struct splitting {
+    struct compilation *c;
+    struct graph *g;
+    struct module *m;
+    int lane;                     /* the sequence in the lanes if there are two */
+    bool states;                  /* rows read states; a state belongs to one head, so a slice must too */
+    bool *from_total, *collected; /* for each value: whether it is a total or depends on a total; whether collect has
+                                     visited the value */
+    int totals;
+    struct total total[MAX_TOTALS];
+    bool failed;
+};
+
+static uint32_t run_time_axes(const struct module *m, uint32_t axes)
+{
+    for (int a = 0; a < m->axes; a++)
+        if (m->axis[a].source == SIZE_CONSTANT) axes &= ~(UINT32_C(1) << a);
+    return axes;
+}
+
+uint32_t reversal_sequences(const struct module *m, uint32_t axes)
+{
+    for (int a = 0; a < m->axes; a++)
+        if (!axis_is_sequence(&m->axis[a])) axes &= ~(UINT32_C(1) << a);
+    return axes;
+}
+
+uint32_t reversal_summed(const struct value *v)
+{
+    uint32_t axes = v->where ? expr_axes(v->where) : 0;
+    for (int k = 0; k < v->operands; k++) axes |= ref_axes(&v->operand[k]);
+    return axes;
+}
+
+bool reversal_is_total(const struct module *m, const struct value *v)
+{
+    const uint32_t own = reversal_bits(v->rank, v->axes);
+    for (int k = 0; k < v->rank; k++)
+        if (axis_is_chunks(&m->axis[v->axes[k]])) return false; /* a state */
+    return (v->op == GRAPH_CONTRACT || (v->op == GRAPH_REDUCE && v->fold == FOLD_SUM)) && !reversal_sequences(m, own) &&
+           reversal_sequences(m, reversal_summed(v));
+}
+
+static void fail(struct splitting *x, const char *what)
+{
+    if (!x->failed)
+        diagnostics_error(x->c->diagnostics, (struct position){0, 0},
+                          "a gradient with respect to a parameter that is %s is not compiled yet", what);
+    x->failed = true;
+}
+
+/* Marks totals and values that depend on them. */
+static void find_sums(struct splitting *x)
+{
+    for (int v = 0; v < x->g->values; v++) {
+        const struct value *value = &x->g->value[v];
+        x->from_total[v] = reversal_is_total(x->m, value);
+        for (int k = 0; k < value->operands; k++) x->from_total[v] |= x->from_total[value->operand[k].of];
+    }
+}
+
+static int find_total(const struct splitting *x, int v)
+{
+    int found = 0;
+    while (found < x->totals && x->total[found].value != v) found++;
+    return found < x->totals ? found : -1;
+}
+
+/* Notes the totals that value v depends on. */
+static void collect(struct splitting *x, int number)
+{
+    const struct value *v = &x->g->value[number];
+    if (x->collected[number] || x->failed) return;
+    x->collected[number] = true;
+    if (!reversal_is_total(x->m, v)) {
+        if (reversal_sequences(x->m, reversal_bits(v->rank, v->axes))) fail(x, "computed from rows, but not by sums");
+        for (int k = 0; k < v->operands; k++) collect(x, v->operand[k].of);
+        return;
+    }
+    struct total t = {.value = number, .lane = -1, .number = true};
+    const uint32_t axes = run_time_axes(x->m, reversal_summed(v)), sequences = reversal_sequences(x->m, axes);
+    for (int a = 0; a < x->m->axes; a++)
+        if ((sequences >> a & 1) && (t.lane < 0 || a == x->lane)) t.lane = a;
+    for (int k = 0; k < v->rank; k++) t.number &= x->m->axis[v->axes[k]].source != SIZE_CONSTANT;
+    t.kept = run_time_axes(x->m, reversal_bits(v->rank, v->axes));
+    for (int a = 0; a < x->m->axes && x->states; a++) {
+        const enum size_source source = x->m->axis[a].source;
+        if (source == SIZE_BATCH || source == SIZE_KV_HEADS) t.kept |= axes & UINT32_C(1) << a;
+    }
+    t.rows = axes & ~sequences;
+    t.rows |= UINT32_C(1) << t.lane;
+    for (int k = 0; k < v->operands; k++)
+        if (x->from_total[v->operand[k].of]) fail(x, "a sum of values that depend on other sums over all rows");
+    if (x->totals == MAX_TOTALS) fail(x, "one of more than 256 sums");
+    if (!x->failed) x->total[x->totals++] = t;
+}
+
+/* Sets the slices of a total. Totals over the same rows keep the same axes and have the same slices. */
+static void share_out(struct splitting *x, struct total *t)
+{
+    int64_t bytes = 0, count;
+    for (int n = 0; n < x->totals; n++) {
+        const struct total *other = &x->total[n];
+        const struct value *v = &x->g->value[other->value];
+        if (other->rows != t->rows) continue;
+        t->kept |= other->kept;
+        int64_t elements = 1;
+        for (int k = 0; k < v->rank; k++)
+            if (x->m->axis[v->axes[k]].source == SIZE_CONSTANT) elements *= x->m->axis[v->axes[k]].extent;
+        bytes += elements * dtype_bytes(dtype_of_sums(x->m->dtype));
+    }
+    count = x->states ? 1 : t->kept ? SLICES_OF_A_HEAD : SLICES;
+    if (!x->states && count * bytes > PARTIAL_BYTES)
+        count = PARTIAL_BYTES / bytes > MIN_SLICES ? PARTIAL_BYTES / bytes : MIN_SLICES;
+    for (int a = 0; a < x->m->axes && !t->slices; a++)
+        if (x->m->axis[a].source == SIZE_UNITS && x->m->axis[a].extent == count) t->slices = a;
+    if (!t->slices)
+        t->slices = module_axis(x->m, arena_printf(x->m->arena, "unit%lld", (long long)count), SIZE_UNITS, count);
+    if (t->slices < 0) fail(x, "of a program with more than 24 axes");
+}
+
+/* Returns an axis of extent 1. Totals that are single numbers use this axis. */
+static int axis_of_one(struct module *m)
+{
+    const int found = module_find_axis(m, "one");
+    return found >= 0 ? found : module_axis(m, "one", SIZE_CONSTANT, 1);
+}
+
+/* Returns the operand, set to 0 for rows outside the region. Such rows can hold NaN or infinity. */
+static struct ref selected(struct splitting *x, const struct ref *r, const struct expr *where, int lane)
+{
+    struct value map = graph_value(GRAPH_MAP, 0, NULL);
+    const uint32_t axes = ref_axes(r) | expr_axes(where);
+    if (!ref_uses_axis(r, lane)) return *r;
+    for (int constant = 0; constant < 2; constant++)
+        for (int a = 0; a < x->m->axes; a++)
+            if ((axes >> a & 1) && (x->m->axis[a].source == SIZE_CONSTANT) == constant) map.axes[map.rank++] = a;
+    map.operands = 1;
+    map.operand[0] = *r;
+    map.expr = expr_make(x->m, EXPR_SELECT, where, expr_leaf(x->m, EXPR_OPERAND, 0), expr_real(x->m, 0));
+    graph_insert(x->g, x->g->values, map);
+    return graph_ref(x->g, x->g->values - 1, NULL);
+}
+
+/* Makes the value with the sum of each slice. */
+static int partial_of(struct splitting *x, const struct total *t)
+{
+    struct module *m = x->m;
+    struct value v = x->g->value[t->value], partial = graph_value(v.op, 0, NULL);
+    if (reversal_sequences(m, reversal_summed(&v)) != (UINT32_C(1) << t->lane)) { /* first over the other sequence */
+        struct value row = graph_value(v.op, 0, NULL);
+        for (int a = 0; a < m->axes; a++)
+            if (t->rows >> a & 1) row.axes[row.rank++] = a;
+        for (int k = 0; k < v.rank; k++)
+            if (!value_has_axis(&row, v.axes[k])) row.axes[row.rank++] = v.axes[k];
+        row.operands = v.operands;
+        memcpy(row.operand, v.operand, sizeof row.operand);
+        row.fold = v.fold;
+        row.where = v.where;
+        graph_insert(x->g, x->g->values, row);
+        partial.op = GRAPH_REDUCE;
+        v.fold = FOLD_SUM;
+        v.operands = 1;
+        v.operand[0] = graph_ref(x->g, x->g->values - 1, NULL);
+    } else if (v.where)
+        for (int k = 0; k < v.operands; k++) v.operand[k] = selected(x, &v.operand[k], v.where, t->lane);
+    for (int a = 0; a < m->axes; a++)
+        if (t->kept >> a & 1) partial.axes[partial.rank++] = a;
+    partial.axes[partial.rank++] = t->slices;
+    for (int k = 0; k < v.rank; k++)
+        if (m->axis[v.axes[k]].source == SIZE_CONSTANT) partial.axes[partial.rank++] = v.axes[k];
+    const struct expr *slice = expr_leaf(m, EXPR_INDEX, t->slices);
+    if (t->number) {
+        partial.axes[partial.rank++] = axis_of_one(m);
+        slice = expr_make(m, EXPR_ADD, slice, expr_leaf(m, EXPR_INDEX, axis_of_one(m)), NULL);
+    }
+    const struct row_slices rows = slices_of_rows(m, t->rows & ~t->kept, t->lane, t->slices, EXPR_INDEX);
+    const struct expr *row = expr_make(m, EXPR_ADD, rows.first, expr_leaf(m, EXPR_INDEX, t->lane), NULL);
+    partial.where = expr_make(m, EXPR_EQ, slice, expr_make(m, EXPR_DIV, row, rows.length, NULL), NULL);
+    partial.fold = v.fold;
+    partial.operands = v.operands;
+    memcpy(partial.operand, v.operand, sizeof partial.operand);
+    graph_insert(x->g, x->g->values, partial);
+    return x->g->values - 1;
+}
+
+/* ---- the program that adds the slices ---- */
+
+/* Returns the counterpart of a value in the program that adds the slices. made[v] is 1 + the number of the counterpart
+   of v, or 0 if the counterpart does not exist yet. */
+static int taken_over(struct splitting *x, struct graph *to, int number, int *made)
+{
+    if (made[number]) return made[number] - 1;
+    const int n = find_total(x, number);
+    struct value v = x->g->value[number];
+    if (n >= 0) {
+        const struct value *partial = &x->g->value[x->total[n].partial];
+        const int given = graph_input(to, x->total[n].name, partial->rank, partial->axes);
+        if (x->total[n].number) v.axes[v.rank++] = axis_of_one(x->m);
+        made[number] = graph_reduce(to, FOLD_SUM, 0, v.rank, v.axes, graph_ref(to, given, NULL), NULL) + 1;
+        return made[number] - 1;
+    }
+    for (int k = 0; k < v.operands; k++) {
+        struct ref *r = &v.operand[k];
+        const int total = find_total(x, r->of);
+        if (total >= 0 && x->total[total].number) r->sub[r->rank++] = expr_int(x->m, 0);
+        r->of = taken_over(x, to, r->of, made);
+    }
+    graph_insert(to, to->values, v);
+    return (made[number] = to->values) - 1;
+}
+
+void reversal_split_totals(struct compilation *c, int lane, int wholes)
+{
+    struct graph *g = c->graph;
+    struct splitting splitting = {.c = c, .g = g, .m = g->module, .lane = lane}, *x = &splitting;
+    const int outputs = g->outputs;
+    bool *totals = arena_alloc(x->m->arena, (size_t)outputs * sizeof *totals);
+    x->from_total = arena_alloc(x->m->arena, (size_t)g->values * sizeof *x->from_total);
+    x->collected = arena_alloc(x->m->arena, (size_t)g->values * sizeof *x->collected);
+    find_sums(x);
+    for (int v = 0; v < g->values; v++)
+        for (int k = 0; k < g->value[v].rank; k++) x->states |= axis_is_chunks(&x->m->axis[g->value[v].axes[k]]);
+    for (int o = 0; o < outputs; o++) {
+        const struct value *v = &g->value[g->output[o].value];
+        totals[o] = o >= wholes && !reversal_sequences(x->m, reversal_bits(v->rank, v->axes));
+        if (totals[o]) collect(x, g->output[o].value);
+    }
+    for (int n = 0; n < x->totals && !x->failed; n++) share_out(x, &x->total[n]);
+    if (x->failed || !x->totals) return;
+    struct graph *const sums = graph_new(x->m);
+    for (int n = 0; n < x->totals; n++) {
+        x->total[n].name = arena_printf(x->m->arena, c->program.linear ? "linear_partial_%d" : "partial_%d", n);
+        x->total[n].partial = partial_of(x, &x->total[n]);
+    }
+    int *made = arena_alloc(x->m->arena, (size_t)g->values * sizeof *made), kept = 0;
+    for (int o = 0; o < outputs; o++) {
+        if (totals[o])
+            graph_output(sums, g->output[o].name, taken_over(x, sums, g->output[o].value, made));
+        else
+            g->output[kept++] = g->output[o];
+    }
+    g->outputs = kept;
+    for (int n = 0; n < x->totals; n++) graph_output(g, x->total[n].name, x->total[n].partial);
+    c->gradients.totals = sums;
+}

@@ -1,0 +1,209 @@
+/* Keeps gradients from overflowing, and avoids terms that cancel. For this purpose, finds weights (exponentials and
+   powers) that are divided by their row's sum, and maxima that only shift exponents. */
+#include "differentiate.h"
+#include "../pass.h"
+#include "../../analysis/analysis.h"
+
+#include <math.h>
+
+/* ---- weights divided by their row's sum ---- */
+
+static bool contains(const struct expr *e, const struct expr *part)
+{
+    return expr_uses(e, part);
+}
+
+/* Returns the exponential that is a factor of e, depends on an operand and occurs once. Returns NULL if there is none.
+ */
+static const struct expr *exponential_factor(const struct expr *e)
+{
+    if (e->op == EXPR_EXP || e->op == EXPR_EXP2) return expr_has(e, EXPR_OPERAND) ? e : NULL;
+    if (e->op != EXPR_MUL) return NULL;
+    for (int k = 0; k < 2; k++) {
+        const struct expr *found = exponential_factor(e->arg[k]);
+        if (found && !contains(e->arg[1 - k], found)) return found;
+    }
+    return NULL;
+}
+
+/* Whether an exponent is relative to a maximum. */
+static bool is_bounded(const struct reversal *x, const struct value *v, const struct expr *exponent)
+{
+    if (exponent->op != EXPR_SUB || exponent->arg[1]->op != EXPR_OPERAND) return false;
+    const struct value *shift = &x->g->value[v->operand[exponent->arg[1]->integer].of];
+    return shift->op == GRAPH_REDUCE && shift->fold == FOLD_MAX;
+}
+
+/* Returns the power that is a factor of the weight, if sums of the weight are relative to a maximum in this form. */
+static struct power_factor power_factor(const struct reversal *x, const struct value *weight)
+{
+    const bool room = weight->operands + 3 <= MAX_OPERANDS; /* for its divisor, its sign and a gradient */
+    return x->c->program.linear || !room ? (struct power_factor){NULL, NULL, 1} : overflowing_power(x->m, weight);
+}
+
+bool takes_divisor(const struct reversal *x, int weight, int by)
+{
+    const struct value *v = &x->g->value[weight];
+    if (by < 0 || v->op != GRAPH_MAP) return false;
+    uint32_t axes = reversal_axes(x, weight), rows = reversal_axes(x, by);
+    if ((rows & ~axes) || rows == axes) return false;
+    const struct expr *found = exponential_factor(v->expr);
+    return found ? !is_bounded(x, v, found->arg[0]) : power_factor(x, v).whole != NULL;
+}
+
+static bool value_never_negative(const struct graph *g, int v);
+
+static bool never_negative(const struct graph *g, const struct value *v, const struct expr *e)
+{
+    switch ((int)e->op) {
+    case EXPR_EXP:
+    case EXPR_EXP2:
+    case EXPR_SQRT:
+    case EXPR_ABS: return true;
+    case EXPR_REAL: return e->real >= 0;
+    case EXPR_INT: return e->integer >= 0;
+    case EXPR_MUL:
+        return e->arg[0] == e->arg[1] || (never_negative(g, v, e->arg[0]) && never_negative(g, v, e->arg[1]));
+    case EXPR_ADD:
+    case EXPR_DIV:
+    case EXPR_MIN: return never_negative(g, v, e->arg[0]) && never_negative(g, v, e->arg[1]);
+    case EXPR_MAX: return never_negative(g, v, e->arg[0]) || never_negative(g, v, e->arg[1]);
+    case EXPR_SELECT: return never_negative(g, v, e->arg[1]) && never_negative(g, v, e->arg[2]);
+    case EXPR_OPERAND: return value_never_negative(g, v->operand[e->integer].of);
+    default: return false;
+    }
+}
+
+static bool value_never_negative(const struct graph *g, int v)
+{
+    const struct value *value = &g->value[v];
+    switch (value->op) {
+    case GRAPH_INPUT:
+    case GRAPH_PARAM:
+    case GRAPH_TABLE: return false;
+    case GRAPH_MAP: return never_negative(g, value, value->expr);
+    case GRAPH_CONTRACT:
+        return value_never_negative(g, value->operand[0].of) && value_never_negative(g, value->operand[1].of);
+    case GRAPH_REDUCE: return value->init >= 0 && value_never_negative(g, value->operand[0].of);
+    }
+    return false;
+}
+
+/* Returns e, or 0 where the divisor is 0. */
+static const struct expr *unless_zero(struct module *m, const struct expr *divisor, const struct expr *e)
+{
+    const struct expr *zero = expr_real(m, 0);
+    return expr_make(m, EXPR_SELECT, expr_make(m, EXPR_EQ, divisor, zero, NULL), zero, e);
+}
+
+static const struct expr *sign_of(struct module *m, const struct expr *e)
+{
+    return expr_make(m, EXPR_SELECT, expr_make(m, EXPR_LT, e, expr_real(m, 0), NULL), expr_real(m, -1),
+                     expr_real(m, 1));
+}
+
+/* Divides a power by its row's sum: the base of the power is multiplied by the inverse of the sum's root. */
+static struct normalised normalise_power(struct reversal *x, int weight, int by)
+{
+    struct module *m = x->m;
+    const struct value v = x->g->value[weight];
+    const struct power_factor power = power_factor(x, &v);
+    const bool positive = value_never_negative(x->g, by), odd = power.degree % 2 != 0;
+    struct value row = graph_value(GRAPH_MAP, x->g->value[by].rank, x->g->value[by].axes), whole = v;
+    const struct expr *sum = reversal_value(x, &row, by), *one = expr_real(m, 1), *e;
+    e = positive ? sum : expr_make(m, EXPR_ABS, sum, NULL, NULL);
+    e = expr_make(m, EXPR_POW, e, expr_real(m, 1 / (double)power.degree), NULL);
+    e = expr_make(m, EXPR_DIV, positive || !odd ? one : sign_of(m, sum), e, NULL);
+    const int inverse = reversal_map(x, &row, unless_zero(m, sum, e));
+    e = expr_make(m, EXPR_MUL, power.base, reversal_value(x, &whole, inverse), NULL);
+    e = expr_replace(m, v.expr, power.whole, expr_power(m, e, power.degree));
+    if (!positive && !odd) { /* the root lost the sign */
+        const int sign = reversal_map(x, &row, sign_of(m, sum));
+        e = expr_make(m, EXPR_MUL, e, reversal_value(x, &whole, sign), NULL);
+    }
+    whole.expr = e;
+    return (struct normalised){NULL, -1, reversal_append(x, whole)};
+}
+
+struct normalised normalise_weight(struct reversal *x, int weight, int by)
+{
+    struct module *m = x->m;
+    const struct value v = x->g->value[weight];
+    struct normalised out = {exponential_factor(v.expr), -1, -1};
+    if (!out.exponential) return normalise_power(x, weight, by);
+    const bool positive = value_never_negative(x->g, by);
+    const double per_bit = 1 / log(2);
+    const struct expr *e;
+
+    /* the base-2 logarithm of the row's divisor */
+    struct value row = graph_value(GRAPH_MAP, x->g->value[by].rank, x->g->value[by].axes);
+    const struct expr *sum = reversal_value(x, &row, by);
+    e = expr_make(m, EXPR_LOG, positive ? sum : expr_make(m, EXPR_ABS, sum, NULL, NULL), NULL, NULL);
+    e = expr_make(m, EXPR_MUL, e, expr_real(m, per_bit), NULL);
+    int logarithm = reversal_map(x, &row, unless_zero(m, sum, e));
+
+    struct value factor = v;
+    const struct expr *exponent = out.exponential->arg[0];
+    if (out.exponential->op == EXPR_EXP) exponent = expr_scaled(m, exponent, per_bit);
+    e = expr_make(m, EXPR_EXP2, expr_make(m, EXPR_SUB, exponent, reversal_value(x, &factor, logarithm), NULL), NULL,
+                  NULL);
+    if (!positive) { /* the logarithm lost the sign */
+        sum = reversal_value(x, &factor, by);
+        e = expr_make(m, EXPR_MUL, e, unless_zero(m, sum, sign_of(m, sum)), NULL);
+    }
+    out.factor = reversal_map(x, &factor, e);
+    out.weight = out.factor;
+    if (v.expr == out.exponential) return out;
+    struct value whole = v;
+    e = reversal_value(x, &whole, out.factor);
+    out.weight = reversal_map(x, &whole, expr_replace(m, v.expr, out.exponential, e));
+    return out;
+}
+
+/* ---- maxima that cancel ---- */
+
+/* A number says how a value depends on the maximum M:
+   - 0: the value does not depend on M
+   - p: the value is proportional to exp(-p * M)
+   - ITSELF: the value is M
+   - -ITSELF: the value is x - M, where x does not depend on M */
+enum { ITSELF = 100, OTHERWISE };
+
+static int power_of(const struct value *v, const struct expr *e, const int *power)
+{
+    if (e->op == EXPR_OPERAND) return power[v->operand[e->integer].of];
+    int of[3] = {0, 0, 0};
+    for (int k = 0; k < expr_arity(e->op); k++) of[k] = power_of(v, e->arg[k], power);
+    if (of[0] == OTHERWISE || of[1] == OTHERWISE || of[2] == OTHERWISE) return OTHERWISE;
+    if (e->op == EXPR_SUB && of[0] == 0 && of[1] == ITSELF) return -ITSELF;
+    if (e->op == EXPR_EXP && of[0] == -ITSELF) return 1;
+    for (int k = 0; k < 3; k++)
+        if (of[k] >= ITSELF || of[k] <= -ITSELF) return OTHERWISE;
+    switch ((int)e->op) {
+    case EXPR_MUL: return of[0] + of[1];
+    case EXPR_DIV: return of[0] - of[1];
+    case EXPR_NEG: return of[0];
+    case EXPR_ADD:
+    case EXPR_SUB: return of[0] == of[1] ? of[0] : OTHERWISE;
+    default: return of[0] == 0 && of[1] == 0 && of[2] == 0 ? 0 : OTHERWISE;
+    }
+}
+
+bool is_cancelled_maximum(const struct reversal *x, int maximum)
+{
+    int *power = arena_alloc(x->m->arena, (size_t)x->forward * sizeof *power);
+    power[maximum] = ITSELF;
+    for (int n = maximum + 1; n < x->forward; n++) {
+        const struct value *v = &x->g->value[n];
+        if (v->op == GRAPH_MAP) power[n] = power_of(v, v->expr, power);
+        for (int k = 0; v->op != GRAPH_MAP && k < v->operands; k++) {
+            int of = power[v->operand[k].of];
+            if (of == ITSELF || of == -ITSELF ||
+                (of != 0 && v->op == GRAPH_REDUCE && (v->fold != FOLD_SUM || v->init != 0)))
+                return false;
+            power[n] += of;
+        }
+        if (power[n] == OTHERWISE) return false;
+    }
+    return power[x->out] == 0;
+}

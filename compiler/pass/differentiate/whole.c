@@ -1,0 +1,118 @@
+/* Splits off totals that rows or other totals depend on. Examples are keys and values projected along their sequence,
+   and the state of all keys if the queries' features have learned parameters. One loop over the rows cannot compute
+   both such a total and the rows that use the total. So a separate program outputs each such total, WHOLE_n, and the
+   users of the total read an input. Every program then sums over rows only. An output comes after all outputs that it
+   needs. */
+#include "differentiate.h"
+
+struct wholes {
+    struct compilation *c;
+    struct graph *g;
+    struct module *m;
+    bool *total; /* for each value: whether the value is a total */
+    bool *used;  /* for each value: whether rows or other totals depend on the value */
+    int *depth;  /* for each value: the longest chain of totals that the value depends on */
+    uint32_t
+        *heads; /* for each value: the run-time axes of the totals that the value depends on; these are axes of heads */
+    int deepest; /* the maximum depth of a total */
+    bool failed;
+};
+
+static uint32_t run_time_axes(const struct wholes *x, const struct value *v)
+{
+    uint32_t axes = 0;
+    for (int k = 0; k < v->rank; k++)
+        if (x->m->axis[v->axes[k]].source != SIZE_CONSTANT) axes |= UINT32_C(1) << v->axes[k];
+    return axes;
+}
+
+static void find_totals(struct wholes *x)
+{
+    for (int v = 0; v < x->g->values; v++) {
+        const struct value *value = &x->g->value[v];
+        x->total[v] = reversal_is_total(x->m, value);
+        for (int k = 0; k < value->operands; k++) {
+            const int of = value->operand[k].of, depth = x->depth[of] + x->total[of];
+            if (depth > x->depth[v]) x->depth[v] = depth;
+            x->heads[v] |= x->heads[of] | (x->total[of] ? run_time_axes(x, &x->g->value[of]) : 0);
+        }
+        if (x->total[v] && x->depth[v] > x->deepest) x->deepest = x->depth[v];
+    }
+}
+
+/* Whether one loop over rows is not enough. This is so if a total depends on a second total, or if rows are summed over
+   heads that have separate totals. */
+static bool needs_parts(const struct wholes *x)
+{
+    bool needs = x->deepest > 0;
+    for (int o = 0; o < x->g->outputs; o++) {
+        const int v = x->g->output[o].value;
+        const uint32_t own = run_time_axes(x, &x->g->value[v]);
+        needs |= reversal_sequences(x->m, own) && (x->heads[v] & ~own);
+    }
+    return needs;
+}
+
+static void find_used(struct wholes *x)
+{
+    for (int v = x->g->values - 1; v >= 0; v--) {
+        const struct value *value = &x->g->value[v];
+        const bool rows = reversal_sequences(x->m, reversal_bits(value->rank, value->axes)) != 0;
+        for (int k = 0; k < value->operands; k++) x->used[value->operand[k].of] |= x->used[v] || x->total[v] || rows;
+    }
+}
+
+/* Whether loops can output the total. The total must sum one sequence of one head, and be a row or a table. */
+static bool is_of_heads(const struct wholes *x, const struct value *v)
+{
+    const uint32_t own = reversal_bits(v->rank, v->axes), summed = reversal_summed(v) & ~own,
+                   sequence = reversal_sequences(x->m, summed);
+    bool constant = false, heads = true;
+    for (int a = 0; a < x->m->axes; a++) {
+        const enum size_source source = x->m->axis[a].source;
+        constant |= (own >> a & 1) && source == SIZE_CONSTANT;
+        heads &= !(summed >> a & 1) || (source != SIZE_BATCH && source != SIZE_KV_HEADS);
+    }
+    return constant && heads && !(sequence & (sequence - 1));
+}
+
+/* Turns the total into an output, and into an input for its users. */
+static void output_total(struct wholes *x, int v, int number)
+{
+    const struct value sum = x->g->value[v];
+    struct value given = graph_value(GRAPH_INPUT, sum.rank, sum.axes);
+    if (!is_of_heads(x, &sum)) {
+        diagnostics_error(x->c->diagnostics, (struct position){0, 0},
+                          "a gradient that depends on a sum over all heads is not compiled yet");
+        x->failed = true;
+        return;
+    }
+    given.name = arena_printf(x->m->arena, x->c->program.linear ? "linear_whole_%d" : "whole_%d", number);
+    x->g->value[v] = given; /* keeps its number */
+    graph_insert(x->g, x->g->values, sum);
+    graph_output(x->g, given.name, x->g->values - 1);
+}
+
+int reversal_split_wholes(struct compilation *c)
+{
+    struct graph *g = c->graph;
+    graph_sweep(g); /* remove values that inputs have replaced */
+    struct graph *const before = graph_copy(g);
+    struct wholes found = {.c = c, .g = g, .m = g->module}, *x = &found;
+    const int values = g->values;
+    x->total = arena_alloc(x->m->arena, (size_t)values * sizeof *x->total);
+    x->used = arena_alloc(x->m->arena, (size_t)values * sizeof *x->used);
+    x->depth = arena_alloc(x->m->arena, (size_t)values * sizeof *x->depth);
+    x->heads = arena_alloc(x->m->arena, (size_t)values * sizeof *x->heads);
+    find_totals(x);
+    if (!needs_parts(x)) return 0;
+    find_used(x);
+    g->outputs = 0;
+    for (int depth = 0, number = 0; depth <= x->deepest; depth++)
+        for (int v = 0; v < values && !x->failed; v++)
+            if (x->total[v] && x->used[v] && x->depth[v] == depth) output_total(x, v, number++);
+    const int left = g->outputs;
+    for (int o = 0; o < before->outputs; o++) graph_output(g, before->output[o].name, before->output[o].value);
+    graph_sweep(g);
+    return left;
+}

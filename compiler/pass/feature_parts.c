@@ -1,0 +1,140 @@
+/* Computes long feature vectors in parts, so that a part stays in the caches. Only a few statements use a tile of
+   features: the statement that makes the tile and the products that read the tile. These statements are put into a loop
+   over parts of the tile's long constant axis. A product that sums over this axis then adds one part at a time. */
+#include "pass.h"
+#include "../schedule/schedule.h"
+
+#include <string.h>
+
+/* PART is the default number of elements in a part. Products compute longer sums in parts of this size anyway. */
+enum { PART = 192, MIN_PARTS = 2, MAX_MEMBERS = 16 };
+
+/* Whether the statement runs over the axis, so that it can run over a part of it. */
+static bool runs_over(const struct loops *l, const struct stmt *s, int axis)
+{
+    if (s->op == LOOPS_FOR || s->op == LOOPS_IF || (s->op == LOOPS_COPY && !l->array[s->assign[0].to.of].matrix))
+        return false;
+    for (int k = 0; k < s->rank; k++)
+        if (s->axes[k] == axis) return true;
+    return s->op == LOOPS_DOT && s->axis == axis;
+}
+
+static bool plain_along(const struct array *a, const struct ref *r, int axis)
+{
+    for (int k = 0; k < r->rank; k++)
+        if (a->axes[k] == axis && ref_axis(r, k) != axis) return false;
+    return true;
+}
+
+/* Collects the statements from `first` on that use tile a. Returns their number, or 0 if they cannot become one loop:
+   each must run over the axis. */
+static int members_of(const struct loops *l, struct stmt *first, int a, int axis, struct stmt **member)
+{
+    int members = 0, total = stmts_touching(l->body, a);
+    for (struct stmt *s = first; s && members < total; s = s->next) {
+        if (stmt_touches(s, a)) {
+            if (members == MAX_MEMBERS || !runs_over(l, s, axis)) return 0;
+            for (int k = 0; k < s->operands; k++)
+                if (s->operand[k].of == a && !plain_along(&l->array[a], &s->operand[k], axis)) return 0;
+            /* no member may read what another member makes for other parts */
+            for (int m = 0; m < members; m++)
+                for (int k = 0; k < member[m]->assigns; k++) {
+                    int made = member[m]->assign[k].to.of;
+                    if (made != a && stmt_touches(s, made)) return 0;
+                }
+            member[members++] = s;
+            continue;
+        }
+        /* it moves before the loop, so it may not depend on the members before it */
+        if (s->body) return 0;
+        for (int m = 0; m < members; m++) {
+            for (int k = 0; k < member[m]->assigns; k++)
+                if (stmt_touches(s, member[m]->assign[k].to.of)) return 0;
+            for (int k = 0; k < s->assigns; k++)
+                if (stmt_touches(member[m], s->assign[k].to.of)) return 0;
+        }
+    }
+    return members > 1 && members == total ? members : 0;
+}
+
+/* Sets the product's result to 0, so that the parts can be added. */
+static struct stmt *zero(struct loops *l, struct stmt *dot)
+{
+    struct stmt *s = stmt_new(l, LOOPS_MAP);
+    s->rank = dot->rank;
+    memcpy(s->axes, dot->axes, sizeof s->axes);
+    s->assigns = 1;
+    s->assign[0] = dot->assign[0];
+    s->assign[0].expr = expr_real(l->module, 0);
+    dot->assign[0].fold = FOLD_SUM;
+    return s;
+}
+
+static void split(struct loops *l, struct stmt **at, int a, int axis, int64_t part, int members, struct stmt **member)
+{
+    struct stmt *loop = stmt_new(l, LOOPS_FOR), **front = at, **inner = &loop->body, *s = *at, *after = NULL;
+    loop->axis = axis;
+    loop->from = expr_int(l->module, 0);
+    loop->to = expr_leaf(l->module, EXPR_SIZE, axis);
+    loop->step = part;
+    for (int m = 0; m < members; s = after) {
+        after = s->next;
+        if (s == member[m]) {
+            if (s->op == LOOPS_DOT && s->axis == axis && s->assign[0].fold == FOLD_SET) {
+                *front = zero(l, s);
+                front = &(*front)->next;
+            }
+            *inner = s;
+            inner = &s->next;
+            m++;
+        } else {
+            *front = s;
+            front = &s->next;
+        }
+    }
+    *inner = NULL;
+    *front = loop;
+    loop->next = after;
+    for (int k = 0; k < l->array[a].rank; k++)
+        if (l->array[a].axes[k] == axis) l->array[a].extent[k] = part;
+}
+
+/* `around` holds the axes of the loops around the list, as bits. The list's statements already run over one part of
+   each of these axes. */
+static void walk(struct compilation *c, struct stmt **body, int64_t part, bool parallel, uint32_t around)
+{
+    struct loops *l = c->loops;
+    for (struct stmt **at = body; *at; at = &(*at)->next) {
+        struct stmt *s = *at;
+        const bool loop = s->op == LOOPS_FOR;
+        walk(c, &s->body, part, parallel || (loop && s->parallel), loop ? around | UINT32_C(1) << s->axis : around);
+        if (s->op != LOOPS_MAP || s->assigns != 1 || s->assign[0].fold != FOLD_SET || !parallel) continue;
+        int a = s->assign[0].to.of;
+        const struct array *array = &l->array[a];
+        if (array->kind != ARRAY_TILE || array->shared || array_has_slots(l, array) || stmt_reads(s, a)) continue;
+        for (int k = 0; k < array->rank; k++) {
+            const struct axis *axis = &l->module->axis[array->axes[k]];
+            struct stmt *member[MAX_MEMBERS];
+            if (axis->source != SIZE_CONSTANT || axis->extent < MIN_PARTS * part || array->extent[k] != axis->extent ||
+                around >> array->axes[k] & 1)
+                continue;
+            int members = members_of(l, s, a, array->axes[k], member);
+            if (!members) continue;
+            split(l, at, a, array->axes[k], part, members, member);
+            c->tiling.feature_part = part;
+            break;
+        }
+    }
+}
+
+void pass_feature_parts(struct compilation *c)
+{
+    walk(c, &c->loops->body, schedule_knob(c, "part", PART), false, 0);
+}
+
+const char *knob_part(const struct knob_case *x, struct tune_knob *knob)
+{
+    if (!x->linear || !x->linear->tiling.feature_part) return "it has no features that come in parts";
+    knob_set_values(knob, PART, 3, (const int64_t[]){96, 192, 384});
+    return NULL;
+}

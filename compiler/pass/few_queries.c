@@ -1,0 +1,108 @@
+/* Rearranges a program for few queries. The members of a key/value head are the query heads that share it. The queries
+   of all members become the rows of one tile, so one axis of rows replaces the axes of members and queries.
+   - The lanes hold keys, or the elements of a value.
+   - Sums over keys become states with a row for each query. The lower pass sums these states chunk by chunk.
+   - Keys and values are read once for all rows, and several threads can share a single head. */
+#include "pass.h"
+#include "../analysis/analysis.h"
+#include "../schedule/schedule.h"
+
+/* Describes the axes that rows replace, the axis of rows, and the query and the member that a row stands for. */
+struct rows {
+    struct module *m;
+    int query, member, axis;
+    const struct expr *query_of, *member_of;
+};
+
+/* Whether the axis of members is just before the axis of queries in v. If so, v already has rows in memory. */
+static bool side_by_side(const struct rows *x, const struct value *v)
+{
+    for (int k = 0; k + 1 < v->rank; k++)
+        if (v->axes[k] == x->member && v->axes[k + 1] == x->query) return true;
+    return false;
+}
+
+/* Whether v is a caller's array that keeps its axes. Rows then look up their elements in the array. */
+static bool looked_up(const struct rows *x, const struct value *v)
+{
+    return v->operands == 0 && !side_by_side(x, v);
+}
+
+/* Returns the reason why rows cannot replace the axes of members and queries in v, or NULL. */
+static const char *reason_against(const struct rows *x, const struct graph *g, const struct value *v, int stream)
+{
+    const bool query = value_has_axis(v, x->query), member = value_has_axis(v, x->member);
+    if (looked_up(x, v) && query) return "an array has an axis of queries but none of heads";
+    if (looked_up(x, v) && member && v->rank > 2) return "a parameter of each head has more than one number";
+    if (member && !query && value_has_axis(v, stream)) return "something is computed for each key and query head";
+    for (int k = 0; k < v->operands; k++) {
+        const struct value *of = &g->value[v->operand[k].of];
+        for (int s = 0; s < of->rank; s++) {
+            const bool replaced = of->axes[s] == x->query || of->axes[s] == x->member;
+            if (replaced && ref_axis(&v->operand[k], s) != of->axes[s]) return "a value combines two queries";
+            if (replaced && !value_has_axis(v, of->axes[s])) return "something is summed over queries or query heads";
+        }
+    }
+    return NULL;
+}
+
+static const struct expr *of_rows(const struct rows *x, const struct expr *e)
+{
+    if (!e) return NULL;
+    e = expr_replace(x->m, e, expr_leaf(x->m, EXPR_INDEX, x->query), x->query_of);
+    return expr_replace(x->m, e, expr_leaf(x->m, EXPR_INDEX, x->member), x->member_of);
+}
+
+/* Replaces the axes of members and queries by the axis of rows. If `sub` is not NULL, also replaces them in these
+   subscripts of a reference. Returns the new rank. */
+static int replace_axes(const struct rows *x, int rank, int *axes, const struct expr **sub)
+{
+    int kept = 0;
+    bool there = false;
+    for (int k = 0; k < rank; k++) {
+        const bool replaced = axes[k] == x->query || axes[k] == x->member;
+        if (replaced && there) continue;
+        if (sub) sub[kept] = replaced ? expr_leaf(x->m, EXPR_INDEX, x->axis) : sub[k];
+        axes[kept++] = replaced ? x->axis : axes[k];
+        there |= replaced;
+    }
+    return kept;
+}
+
+static void replace_in(const struct rows *x, const struct graph *before, struct value *v)
+{
+    for (int k = 0; k < v->operands; k++) {
+        struct ref *r = &v->operand[k];
+        const struct value *of = &before->value[r->of];
+        int axes[MAX_RANK];
+        for (int s = 0; s < of->rank; s++) axes[s] = of->axes[s];
+        if (!looked_up(x, of)) r->rank = replace_axes(x, of->rank, axes, r->sub);
+        for (int s = 0; s < r->rank; s++) r->sub[s] = of_rows(x, r->sub[s]);
+    }
+    v->expr = of_rows(x, v->expr);
+    v->where = of_rows(x, v->where);
+    if (!looked_up(x, v)) v->rank = replace_axes(x, v->rank, v->axes, NULL);
+}
+
+void pass_few_queries(struct compilation *c)
+{
+    if (!c->program.few) return;
+    struct graph *g = c->graph;
+    struct module *m = g->module;
+    struct roles roles;
+    struct rows rows = {.m = m, .query = -1, .member = -1}, *x = &rows;
+    c->reason = roles_of(g, 0, &roles);
+    x->query = roles.lane;
+    for (int a = 0; a < m->axes; a++)
+        if (m->axis[a].source == SIZE_MEMBERS) x->member = a;
+    if (!c->reason && (g->outputs > 1 || x->query < 0 || x->member < 0 || roles.stream < 0 || roles.outer))
+        c->reason = "it does not sum over keys";
+    for (int v = 0; v < g->values && !c->reason; v++) c->reason = reason_against(x, g, &g->value[v], roles.stream);
+    if (c->reason) return;
+    x->axis = module_axis(m, module_find_axis(m, "r") < 0 ? "r" : "r_q", SIZE_ROWS, MAX_FEW_ROWS);
+    const struct expr *row = expr_leaf(m, EXPR_INDEX, x->axis), *queries = expr_leaf(m, EXPR_SIZE, x->query);
+    x->query_of = expr_make(m, EXPR_MOD, row, queries, NULL);
+    x->member_of = expr_make(m, EXPR_DIV, row, queries, NULL);
+    const struct graph *before = graph_copy(g);
+    for (int v = 0; v < g->values; v++) replace_in(x, before, &g->value[v]);
+}

@@ -1,0 +1,203 @@
+/* Turns the graph into loops.
+   - Every run-time axis of the output becomes a loop. The last axis, the queries, is processed in tiles, with the
+     queries in the lanes. The loops over all other axes take one index at a time.
+   - One more run-time axis, the keys, is summed over. The keys become an inner loop over tiles.
+   - A value becomes a tile and a statement. The statement is before the loop over keys if the value does not depend on
+     keys, inside if the value varies along keys, and after if the value needs sums over keys.
+   - A state is a sum over keys that does not depend on queries. Keys are divided into chunks, counted from key 0, and
+     chunks are grouped into windows. Threads sum the chunks of a window in parallel; the sum of each chunk starts at
+     zero and goes into the chunk's slot. The slots are then folded, in order, into a tile that all threads share. Each
+     element is folded by a single thread.
+   - If queries read the state before their chunk, the fold stores this state in the chunk's slot. Then the queries of
+     the window's chunks run in parallel.
+   So the bits of a result depend neither on the number of threads nor on the size of a window. */
+#include "lower.h"
+#include "../pass.h"
+#include "../../analysis/analysis.h"
+#include "../../schedule/schedule.h"
+
+#include <string.h>
+
+/* ---- the whole graph ---- */
+
+/* Whether a value varies along an axis of the loops around the loop over keys. */
+static bool has_outer(const struct lowering *x, const struct value *v)
+{
+    for (int k = 0; k < v->rank; k++)
+        if (x->outer >> v->axes[k] & 1) return true;
+    return false;
+}
+
+/* Finds the axes of the loops; false (reported) if more than one axis is summed over. */
+static bool find_axes(struct lowering *x)
+{
+    struct roles roles;
+    const char *wrong = roles_of(x->g, 0, &roles);
+    if (wrong) diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "%s", wrong);
+    x->output = x->g->output[0].value;
+    for (int o = x->g->outputs - 1; o >= 0; o--) /* an output of rows, if there is one */
+        if (!wrong && !roles_of(x->g, o, &roles) && roles.slices < 0) x->output = x->g->output[o].value;
+    roles_of(x->g, 0, &roles);
+    x->lane = roles.lane;
+    x->stream = roles.stream;
+    x->chunk = roles.chunk;
+    x->outer = roles.outer;
+    for (int a = 0; a < x->m->axes; a++)
+        if (x->m->axis[a].source == SIZE_ROWS) x->rows = a;
+    x->outer_only = roles.outer_only;
+    x->slices = roles.slices;
+    x->prefix = x->chunk >= 0;
+    for (int o = 0; o < x->g->outputs && !wrong; o++) {
+        roles_of(x->g, o, &roles);
+        if (roles.slices < 0) continue;
+        x->slices = roles.slices;
+        x->within = roles.rows;
+        for (int a = 0; a < x->m->axes; a++)
+            if (value_has_axis(&x->g->value[x->g->output[o].value], a)) x->within &= ~(UINT32_C(1) << a);
+    }
+    return !wrong;
+}
+
+/* The position in max(position, 0) / length, the number of a chunk. If length is 1, there is no quotient. */
+static const struct expr *position_in(const struct expr *number)
+{
+    return (number->op == EXPR_DIV ? number->arg[0] : number)->arg[0];
+}
+
+/* A state of later chunks has the region chunk < N. Here N is the number of the chunk that the summed element belongs
+   to. Some regions also have the condition N - reach <= chunk. */
+static void find_direction(struct lowering *x, const struct value *v)
+{
+    const struct expr *where = v->where;
+    if (!x->prefix || !value_has_axis(v, x->chunk) || !where) return;
+    if (where->op == EXPR_AND) where = where->arg[1];
+    if (where->op != EXPR_LT || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->chunk)) return;
+    x->after = true;
+    x->stream_last = position_in(where->arg[1]);
+}
+
+/* Sets stages; false (reported) if one loop over the keys is not enough. */
+static bool classify(struct lowering *x)
+{
+    const struct graph *g = x->g;
+    int *users = arena_alloc(x->m->arena, (size_t)g->values * sizeof *users);
+    for (int v = 0; v < g->values; v++) {
+        const int online = g->value[v].online;
+        if (online >= 0) x->lowered[online].running = true;
+        if (online >= 0) x->lowered[online].power = g->value[v].power;
+        for (int k = 0; k < g->value[v].operands; k++) users[g->value[v].operand[k].of]++;
+    }
+    for (int v = 0; v < g->values; v++) {
+        const struct value *value = &g->value[v];
+        struct lowered_value *own = &x->lowered[v];
+        find_direction(x, value);
+        if (lower_sums_across(x, value)) {
+            own->stage = ACROSS;
+            continue;
+        }
+        bool sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE,
+             streams = value_has_axis(value, x->stream) || has_outer(x, value);
+        for (int k = 0; k < value->operands && sums && x->lane >= 0 && !lower_has_slices(x, value); k++)
+            if (ref_uses_axis(&value->operand[k], x->lane) && !value_has_axis(value, x->lane)) {
+                diagnostics_error(x->c->diagnostics, (struct position){0, 0},
+                                  "a sum over the lanes is not compiled yet");
+                return false;
+            }
+        own->stage = streams ? INSIDE : BEFORE;
+        for (int k = 0; k < value->operands && x->outer_only; k++) {
+            const struct lowered_value *used = &x->lowered[value->operand[k].of];
+            own->over_outer |= sums && !has_outer(x, value) && has_outer(x, &g->value[value->operand[k].of]);
+            own->closed |= used->over_outer || used->closed;
+        }
+        if (sums && !streams && !value_has_axis(value, x->lane) && lower_has_stream(x, value)) {
+            own->stage = STATE;
+            continue;
+        }
+        for (int k = 0; k < value->operands; k++) {
+            int u = value->operand[k].of;
+            struct lowered_value *used = &x->lowered[u];
+            if (used->stage == AFTER && streams && !used->running) {
+                diagnostics_error(x->c->diagnostics, (struct position){0, 0},
+                                  "a weight that depends on a sum over all keys is not compiled yet");
+                return false;
+            }
+            if (!streams && (used->stage == AFTER || used->stage == INSIDE)) own->stage = AFTER;
+            used->inlined |= value->op == GRAPH_REDUCE && (!value->where || lower_has_slices(x, value)) &&
+                             g->value[u].op == GRAPH_MAP && users[u] == 1;
+            if (used->stage != STATE || !x->prefix) continue;
+            for (int s = 0; s < g->value[u].rank; s++)
+                if (g->value[u].axes[s] == x->chunk && ref_axis(&value->operand[k], s) < 0) {
+                    x->chunk_of = value->operand[k].sub[s];
+                    x->last = position_in(x->chunk_of);
+                }
+        }
+    }
+    return true;
+}
+
+/* Lowers a graph whose outputs have the same roles, to *at. */
+static void lower_outputs(struct compilation *c, const struct graph *g, struct stmt **at)
+{
+    struct arena *arena = g->module->arena;
+    struct lowering lowering = {.c = c,
+                                .g = g,
+                                .m = g->module,
+                                .l = c->loops,
+                                .lane = -1,
+                                .stream = -1,
+                                .chunk = -1,
+                                .ring = -1,
+                                .rows = -1,
+                                .slices = -1},
+                    *x = &lowering;
+    x->lowered = arena_alloc(arena, (size_t)g->values * sizeof *x->lowered);
+    if (!find_axes(x) || !classify(x)) return;
+    bool states = false;
+    for (int v = 0; v < x->g->values; v++) {
+        states |= x->lowered[v].stage == STATE;
+        enum graph_op op = x->g->value[v].op;
+        if (op == GRAPH_INPUT) lower_array(x, v, ARRAY_INPUT);
+        if (op == GRAPH_PARAM) lower_array(x, v, ARRAY_PARAM);
+        if (op == GRAPH_TABLE) lower_array(x, v, ARRAY_TABLE);
+    }
+    if (x->prefix && !x->last) {
+        diagnostics_error(c->diagnostics, (struct position){0, 0},
+                          "a sum over heads with separate states is not compiled yet");
+        return;
+    }
+    if (states) {
+        if (!x->prefix)
+            x->chunk = module_axis(
+                x->m, module_find_axis(x->m, "chunk") < 0 ? "chunk" : arena_printf(arena, "chunk%d", x->m->axes),
+                x->m->axis[x->stream].source == SIZE_N_Q ? SIZE_QUERY_CHUNKS : SIZE_CHUNKS,
+                (x->rows >= 0 ? FEW_TILES : KEYS_AT_A_TIME) * c->tiling.tile_k);
+        lower_states(x, at);
+        return;
+    }
+    bool open[MAX_AXES] = {false};
+    if (x->outer_only && x->stream >= 0) open[x->stream] = true;
+    if (x->slices >= 0)
+        lower_slice_loops(x, &at, lower_query_body(x));
+    else
+        lower_query_loops(x, &at, open, true, lower_query_body(x));
+}
+
+/* Outputs with the same roles share loops. Outputs with different roles have separate loops, which recompute the values
+   that the outputs share. */
+void pass_lower(struct compilation *c)
+{
+    const struct graph *all = c->graph;
+    int group[MAX_OUTPUTS];
+    const int groups = output_groups(all, group);
+    c->loops = loops_new(all->module);
+    for (int n = 1; n <= groups; n++) {
+        struct graph *g = graph_copy(all);
+        g->outputs = 0;
+        for (int o = 0; o < all->outputs; o++)
+            if (group[o] == n) g->output[g->outputs++] = all->output[o];
+        if (g->outputs < all->outputs) graph_sweep(g);
+        struct stmt **end = &c->loops->body;
+        while (*end) end = &(*end)->next;
+        lower_outputs(c, g, end);
+    }
+}

@@ -1,0 +1,170 @@
+/* Makes the loops over queries. */
+#include "lower.h"
+#include "../../analysis/analysis.h"
+
+#include <string.h>
+
+const struct expr *lower_chunk_number(const struct lowering *x, const struct expr *place)
+{
+    if (!x->after) return place;
+    const struct expr *last = expr_make(x->m, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->chunk), expr_int(x->m, 1), NULL);
+    return expr_make(x->m, EXPR_SUB, last, place, NULL);
+}
+
+/* Replaces the number of a query's chunk by the number of the loop's chunk. */
+static void name_chunks(struct lowering *x, struct stmt *s)
+{
+    const struct expr *own = lower_chunk_number(x, expr_leaf(x->m, EXPR_INDEX, x->chunk));
+    for (; s; s = s->next) {
+        if (s->where) s->where = expr_replace(x->m, s->where, x->chunk_of, own);
+        for (int k = 0; k < s->assigns; k++)
+            if (s->assign[k].expr) s->assign[k].expr = expr_replace(x->m, s->assign[k].expr, x->chunk_of, own);
+        name_chunks(x, s->body);
+    }
+}
+
+/* Returns the first query whose last key is at or after `min`. The result can be negative. Last keys never decrease
+   from query to query. */
+static const struct expr *first_query(const struct lowering *x, int axis, const struct expr *last,
+                                      const struct expr *min)
+{
+    const struct expr *zero = expr_int(x->m, 0), *none = expr_leaf(x->m, EXPR_SIZE, axis);
+    if (!expr_has(last, EXPR_INDEX))
+        return expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_LE, min, last, NULL), zero, none);
+    if (last->op == EXPR_MIN || last->op == EXPR_MAX) {
+        const struct expr *a = first_query(x, axis, last->arg[0], min), *b = first_query(x, axis, last->arg[1], min);
+        return expr_make(x->m, last->op == EXPR_MIN ? EXPR_MAX : EXPR_MIN, a, b, NULL);
+    }
+    const struct expr *shift = expr_replace(x->m, last, expr_leaf(x->m, EXPR_INDEX, axis), zero);
+    return expr_make(x->m, EXPR_SUB, min, shift, NULL);
+}
+
+void lower_chunk_range(const struct lowering *x, int axis, const struct expr *last, const struct expr **from,
+                       const struct expr **to)
+{
+    const struct expr *zero = expr_int(x->m, 0), *chunk = lower_chunk_number(x, expr_leaf(x->m, EXPR_LO, x->chunk)),
+                      *length = expr_int(x->m, x->m->axis[x->chunk].extent);
+    const struct expr *begin = expr_make(x->m, EXPR_MUL, chunk, length, NULL);
+    const struct expr *end = expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL),
+                                       length, NULL);
+    const struct expr *none_before = expr_make(x->m, EXPR_EQ, chunk, zero, NULL);
+    *from = expr_make(x->m, EXPR_SELECT, none_before, zero,
+                      expr_make(x->m, EXPR_MAX, zero, first_query(x, axis, last, begin), NULL));
+    *to = expr_make(x->m, EXPR_MIN, expr_leaf(x->m, EXPR_SIZE, axis), first_query(x, axis, last, end), NULL);
+}
+
+void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, bool parallel, struct stmt *body)
+{
+    const struct value *out = &x->g->value[x->output];
+    struct stmt **inner = *at, **first = *at;
+    const struct expr *zero = expr_int(x->m, 0);
+    for (int k = 0; k < out->rank; k++) {
+        int axis = out->axes[k];
+        if (!lower_run_time(x, axis) || open[axis]) continue;
+        const struct expr *from = zero, *to = expr_leaf(x->m, EXPR_SIZE, axis);
+        if (axis == x->lane && x->prefix) lower_chunk_range(x, axis, x->last, &from, &to);
+        struct stmt *loop = lower_loop_over(x, &inner, axis, from, to, axis == x->lane ? x->c->tiling.tile_q : 1);
+        loop->parallel = parallel;
+        for (int v = 0; v < x->g->values && axis == x->lane; v++) loop->ordered |= x->lowered[v].stage == ACROSS;
+        if (first == *at) *at = inner; /* continue after the outermost loop */
+        inner = &loop->body;
+    }
+    *inner = body;
+}
+
+void lower_slice_loops(struct lowering *x, struct stmt ***at, struct stmt *body)
+{
+    struct module *m = x->m;
+    const struct expr *zero = expr_int(m, 0), *unit = expr_leaf(m, EXPR_LO, x->slices);
+    struct stmt **inner = *at, *loop;
+    for (int a = 0; a < m->axes; a++) {
+        bool kept = a == x->slices;
+        for (int o = 0; o < x->g->outputs; o++) {
+            const struct value *v = &x->g->value[x->g->output[o].value];
+            kept |= lower_has_slices(x, v) && lower_run_time(x, a) && value_has_axis(v, a);
+        }
+        if (!kept) continue;
+        loop = lower_loop_over(x, &inner, a, zero, expr_leaf(m, EXPR_SIZE, a), 1);
+        loop->parallel = true;
+        inner = &loop->body;
+    }
+    *inner = *x->opened;
+    while (*inner) inner = &(*inner)->next;
+    struct stmt **end = NULL;
+    for (int a = 0; a < m->axes; a++) {
+        if (!(x->within >> a & 1) || a == x->lane) continue;
+        loop = lower_loop_over(x, &inner, a, zero, expr_leaf(m, EXPR_SIZE, a), 1);
+        if (!end) end = inner;
+        inner = &loop->body;
+    }
+    const struct row_slices rows = slices_of_rows(m, x->within, x->lane, x->slices, EXPR_LO);
+    const struct expr *from = expr_make(m, EXPR_MUL, unit, rows.length, NULL),
+                      *to = expr_make(m, EXPR_ADD, from, rows.length, NULL);
+    from = expr_make(m, EXPR_MAX, zero, expr_make(m, EXPR_SUB, from, rows.first, NULL), NULL);
+    to = expr_make(m, EXPR_MIN, expr_leaf(m, EXPR_SIZE, x->lane), expr_make(m, EXPR_SUB, to, rows.first, NULL), NULL);
+    lower_loop_over(x, &inner, x->lane, from, to, x->c->tiling.tile_q)->body = body;
+    *(end ? end : inner) = *x->closed;
+}
+
+void lower_copy_outputs(struct lowering *x, bool of_slices, struct stmt ***at)
+{
+    for (int o = 0; o < x->g->outputs; o++) {
+        const int v = x->g->output[o].value;
+        const struct value *out = &x->g->value[v];
+        if (lower_has_slices(x, out) != of_slices || x->lowered[v].stage == ACROSS) continue;
+        struct stmt *copy = lower_append(x, at, LOOPS_COPY);
+        const int output = x->outputs ? x->outputs[o] : lower_output(x, o);
+        copy->rank = lower_tile_axes(x, out, copy->axes);
+        copy->operands = 1;
+        copy->operand[0] = loops_ref(x->l, x->lowered[v].array);
+        copy->assigns = 1;
+        copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
+    }
+}
+
+/* Makes the loops over `outer` for a result that is summed over the axes of `outer` only. If the result has both
+   sequences, these loops are inside a loop over the tiles of the stream. */
+static void outer_loops(struct lowering *x, struct stmt *inside)
+{
+    const struct expr *zero = expr_int(x->m, 0);
+    struct stmt **at = x->before, **inner;
+    if (x->stream >= 0)
+        at = &lower_loop_over(x, &x->before, x->stream, zero, expr_leaf(x->m, EXPR_SIZE, x->stream),
+                              x->c->tiling.tile_k)
+                  ->body;
+    *at = *x->opened;
+    while (*at) at = &(*at)->next;
+    inner = at;
+    for (int a = 0; a < x->m->axes; a++)
+        if (x->outer >> a & 1)
+            inner = &lower_loop_over(x, &(struct stmt **){inner}, a, zero, expr_leaf(x->m, EXPR_SIZE, a), 1)->body;
+    *inner = inside;
+    while (*at) at = &(*at)->next;
+    *at = *x->closed;
+    while (x->stream < 0 && *x->before) x->before = &(*x->before)->next;
+}
+
+struct stmt *lower_query_body(struct lowering *x)
+{
+    struct stmt **before = lower_new_list(x), **inside = lower_new_list(x), **after = lower_new_list(x);
+    x->before = before;
+    x->inside = inside;
+    x->end = after;
+    x->open = x->opened = lower_new_list(x);
+    x->close = x->closed = lower_new_list(x);
+    lower_begin_across(x);
+    const struct expr *region = lower_values(x, AFTER);
+    lower_copy_outputs(x, false, x->outer_only ? &x->close : &x->end);
+    if (!x->prefix) lower_copy_outputs(x, true, &x->close);
+    if (x->outer_only)
+        outer_loops(x, *inside);
+    else if (*inside) {
+        const struct expr *all = x->stream < 0 ? NULL : expr_leaf(x->m, EXPR_SIZE, x->stream);
+        struct stmt *loop = lower_stream_loop(x, &x->before, expr_int(x->m, 0), all);
+        loop->where = region;
+        loop->body = *inside;
+    }
+    *x->before = *after;
+    if (x->prefix) name_chunks(x, *before);
+    return *before;
+}

@@ -1,0 +1,378 @@
+/* Lowers states that are carried from chunk to chunk. The loops made here sum each chunk, fold the sums, and store the
+   states that queries read. */
+#include "lower.h"
+
+#include <string.h>
+
+/* Replaces the number of a chunk by the number of the next chunk, because a chunk's sum belongs to the state of the
+   next chunk. */
+static void name_next_chunk(struct lowering *x, struct stmt *s)
+{
+    const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->chunk),
+                      *next = lower_chunk_number(x, expr_make(x->m, EXPR_ADD, own, expr_int(x->m, 1), NULL));
+    for (; s; s = s->next) {
+        for (int k = 0; k < s->assigns; k++)
+            if (s->assign[k].expr) s->assign[k].expr = expr_replace(x->m, s->assign[k].expr, own, next);
+        name_next_chunk(x, s->body);
+    }
+}
+
+/* Returns 1 - keep, the share that a sum loses. If `keep` is a select, the result is a select, too. */
+static const struct expr *lost(struct module *m, const struct expr *keep)
+{
+    if (keep->op == EXPR_SELECT)
+        return expr_make(m, EXPR_SELECT, keep->arg[0], lost(m, keep->arg[1]), lost(m, keep->arg[2]));
+    return expr_make(m, EXPR_SUB, expr_real(m, 1), keep, NULL);
+}
+
+/* Returns the name of a state's slots with `word` instead of "state". */
+static const char *name_like(const struct lowering *x, const char *word, const struct array *slots)
+{
+    static const char state[] = "state";
+    const size_t length = sizeof state - 1;
+    return strncmp(slots->name, state, length) == 0 ? arena_printf(x->m->arena, "%s%s", word, slots->name + length)
+                                                    : word;
+}
+
+/* Folds the chunks' slots into the carried tile, in order. If queries read the state before their chunk, each slot then
+   receives the state before the slot's chunk.
+   - Sums relative to a running maximum are rescaled when it grows.
+   - If `keep` is at least 1/2, the loss is subtracted instead of multiplying: in f32, 1 - 2^-20 would be off by a
+     few percent of 2^-20 at every chunk. */
+static void fold_state(struct lowering *x, int number)
+{
+    const struct value *v = &x->g->value[number];
+    struct lowered_value *own = &x->lowered[number];
+    const struct array *slot = &x->l->array[own->array];
+    int rank = slot->rank - 1, axes[MAX_RANK], online = v->online;
+    for (int k = 0; k < rank; k++) axes[k] = slot->axes[k + 1];
+    bool maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX;
+    int carried = lower_new_tile(x, name_like(x, "carried", slot), rank, axes);
+    x->l->array[carried].shared = true;
+    own->carried = carried;
+    lower_set_constant(x, &x->begin, carried, v->op == GRAPH_REDUCE ? v->init : 0);
+    int compensation = lower_new_compensation(x, !maximum, carried, &x->begin),
+        old = lower_new_tile(x, name_like(x, "before", slot), rank, axes);
+
+    const struct expr *of[4], *sum;
+    for (int k = 0; k < 4; k++) of[k] = expr_leaf(x->m, EXPR_OPERAND, k);
+    struct stmt *s = lower_assign(x, &x->fold, rank, axes, old, FOLD_SET, of[0]);
+    s->operands = 4;
+    s->operand[0] = loops_ref(x->l, carried);
+    s->operand[1] = loops_ref(x->l, own->array);
+    s->operand[2] = s->operand[3] = loops_ref(x->l, old);
+    sum = of[1];
+    const struct expr *times = expr_real(x->m, 1);
+    if (online >= 0) {
+        s->operand[2] = loops_ref(x->l, x->lowered[online].keep);
+        s->operand[3] = loops_ref(x->l, x->lowered[online].take);
+        times = of[2];
+        sum = expr_make(x->m, EXPR_MUL, of[1], of[3], NULL);
+    }
+    const struct expr *keep = v->keep, *goes_on = NULL, *zero = expr_real(x->m, 0);
+    if (keep && x->after) {
+        const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, x->chunk),
+                          *next = expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL);
+        keep = expr_replace(x->m, keep, chunk, lower_chunk_number(x, next));
+    }
+    if (keep && keep->op == EXPR_SELECT &&
+        expr_is_real(keep->arg[2], 0)) { /* a select, so that infinity and NaN are forgotten too */
+        goes_on = keep->arg[0];
+        keep = keep->arg[1];
+    }
+    if (keep) {
+        const struct expr *little = expr_make(x->m, EXPR_LT, keep, expr_real(x->m, 0.5), NULL),
+                          *one = expr_real(x->m, 1);
+        const struct expr *loss = expr_make(x->m, EXPR_SELECT, little, zero, lost(x->m, keep));
+        times = expr_make(x->m, EXPR_MUL, times, expr_make(x->m, EXPR_SELECT, little, keep, one), NULL);
+        if (!expr_is_real(loss, 0))
+            sum = expr_make(x->m, EXPR_SUB, sum, expr_make(x->m, EXPR_MUL, of[0], loss, NULL), NULL);
+    }
+    if (goes_on || !expr_is_real(times, 1)) {
+        const struct expr *stays_of = expr_make(x->m, EXPR_MUL, of[0], times, NULL);
+        if (goes_on) stays_of = expr_make(x->m, EXPR_SELECT, goes_on, stays_of, zero);
+        s->assign[s->assigns++] = (struct assign){loops_ref(x->l, carried), FOLD_SET, stays_of, 0};
+        if (compensation) {
+            s->operand[s->operands++] = loops_ref(x->l, compensation - 1);
+            const struct expr *left = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 4), times, NULL);
+            if (goes_on) left = expr_make(x->m, EXPR_SELECT, goes_on, left, zero);
+            s->assign[s->assigns++] = (struct assign){loops_ref(x->l, compensation - 1), FOLD_SET, left, 0};
+        }
+    }
+    s->assign[s->assigns++] = (struct assign){loops_ref(x->l, carried), maximum ? FOLD_MAX : FOLD_SUM, sum,
+                                              compensation};
+    if (own->running) {
+        own->keep = lower_new_tile(x, "carried_factor", rank, axes);
+        own->take = lower_new_tile(x, "slot_factor", rank, axes);
+        s->assign[s->assigns++] = (struct assign){loops_ref(x->l, own->keep), FOLD_SET,
+                                                  lower_moved(x, own, of[2], of[0]), 0};
+        s->assign[s->assigns++] = (struct assign){loops_ref(x->l, own->take), FOLD_SET,
+                                                  lower_moved(x, own, of[1], of[0]), 0};
+    }
+    int stays = s->operands++;
+    s->operand[stays] = loops_ref(x->l, old);
+    if (x->prefix)
+        s->assign[s->assigns++] = (struct assign){s->operand[1], FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, stays), 0};
+}
+
+/* Returns the number of chunks, before a query's chunk or after a key's chunk, that a state covers. Returns 0 if the
+   state covers all of these chunks. */
+static int64_t reach_of(const struct lowering *x, const struct value *state)
+{
+    if (!x->prefix || !state->where || state->where->op != EXPR_AND) return 0;
+    if (x->after) {
+        const struct expr *own = state->where->arg[1]->arg[1],
+                          *first = expr_replace(x->m, state->where->arg[0]->arg[0], own, expr_int(x->m, 0));
+        return -first->integer;
+    }
+    const struct expr *first = expr_replace(x->m, state->where->arg[0]->arg[0], expr_leaf(x->m, EXPR_INDEX, x->chunk),
+                                            expr_int(x->m, 0));
+    return -first->integer / x->m->axis[x->chunk].extent;
+}
+
+/* Folds a state that covers the last `reach` chunks. The sums of these chunks are stored in a ring, and added again for
+   every chunk. */
+static void fold_recent(struct lowering *x, int number, int64_t reach)
+{
+    const struct value *v = &x->g->value[number];
+    struct lowered_value *own = &x->lowered[number];
+    const struct array *slot = &x->l->array[own->array];
+    bool maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX;
+    double none = v->op == GRAPH_REDUCE ? v->init : 0;
+    if (x->ring < 0) x->ring = module_axis(x->m, "back", SIZE_CONSTANT, reach);
+    int rank = slot->rank, axes[MAX_RANK] = {x->ring}, online = v->online;
+    for (int k = 1; k < rank; k++) axes[k] = slot->axes[k];
+    int recent = lower_new_tile(x, name_like(x, "recent", slot), rank, axes),
+        before = lower_new_tile(x, name_like(x, "before", slot), rank - 1, axes + 1);
+    x->l->array[recent].shared = true;
+    own->carried = before;
+    lower_set_constant(x, &x->begin, recent, none);
+    lower_set_constant(x, &x->fold, before, none);
+    const struct expr *of[2] = {expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1)};
+    struct stmt *s = lower_assign(x, &x->fold, rank, axes, before, maximum ? FOLD_MAX : FOLD_SUM,
+                                  online < 0 ? of[0] : expr_make(x->m, EXPR_MUL, of[0], of[1], NULL));
+    s->operand[s->operands++] = loops_ref(x->l, recent);
+    if (online >= 0) s->operand[s->operands++] = loops_ref(x->l, x->lowered[online].take);
+    if (own->running) {
+        own->take = lower_new_tile(x, "slot_factor", rank, axes);
+        s = lower_assign(x, &x->fold, rank, axes, own->take, FOLD_SET, lower_moved(x, own, of[0], of[1]));
+        s->operand[s->operands++] = loops_ref(x->l, recent);
+        s->operand[s->operands++] = loops_ref(x->l, before);
+    }
+    s = lower_assign(x, &x->fold, rank - 1, axes + 1, recent, FOLD_SET, of[0]);
+    s->assign[0].to.sub[0] = expr_make(x->m, EXPR_MOD, expr_leaf(x->m, EXPR_INDEX, x->chunk), expr_int(x->m, reach),
+                                       NULL);
+    s->operand[s->operands++] = loops_ref(x->l, own->array);
+    s->operand[s->operands++] = loops_ref(x->l, before);
+    s->assign[s->assigns++] = (struct assign){s->operand[0], FOLD_SET, of[1], 0};
+}
+
+/* Makes a parallel loop around `body`. The loop runs over axis 0 of the states, AT_A_TIME elements at a time. */
+static void states_loop(struct lowering *x, struct stmt ***at, int axis, struct stmt *body)
+{
+    enum { AT_A_TIME = 32, ROWS_AT_A_TIME = 16 }; /* whole vectors, so that threads do not share one */
+    const int64_t step = axis == x->rows ? ROWS_AT_A_TIME : AT_A_TIME;
+    struct stmt *loop = lower_loop_over(x, at, axis, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, axis), step);
+    loop->parallel = true;
+    loop->body = body;
+}
+
+/* Handles the states whose axis 0 is `axis`. Makes the loops that set these states to their initial values, and the
+   loops that fold a window's chunks into the states. Returns false if there are no such states. */
+static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, struct stmt ***fold)
+{
+    struct stmt **begins = lower_new_list(x), **folds = lower_new_list(x), *first = NULL;
+    bool any = false;
+    x->begin = begins;
+    x->fold = folds;
+    for (int v = 0; v < x->g->values; v++) {
+        if (x->lowered[v].stage != STATE || x->l->array[x->lowered[v].array].axes[1] != axis) continue;
+        int64_t reach = reach_of(x, &x->g->value[v]);
+        if (reach)
+            fold_recent(x, v, reach);
+        else
+            fold_state(x, v);
+        any = true;
+    }
+    if (!any) return false;
+    states_loop(x, begin, axis, *begins);
+    struct stmt **inner = &first;
+    lower_loop_over(x, &inner, x->chunk, expr_leaf(x->m, EXPR_LO, x->chunk), expr_leaf(x->m, EXPR_HI, x->chunk), 1)
+        ->body = *folds;
+    states_loop(x, fold, axis, first);
+    return true;
+}
+
+/* Handles the sums over a head's rows whose axis 0 is `axis`. Adds the chunks' sums in the order of the chunks. */
+static void slice_sums(struct lowering *x, int axis, struct stmt ***begin, struct stmt ***fold)
+{
+    struct stmt **begins = lower_new_list(x), **folds = lower_new_list(x), *first = NULL, **inner = &first;
+    x->begin = begins;
+    x->fold = folds;
+    for (int v = 0; v < x->g->values; v++) {
+        struct lowered_value *own = &x->lowered[v];
+        const int slots = own->array;
+        if (!lower_has_slices(x, &x->g->value[v]) || !array_has_slots(x->l, &x->l->array[slots]) ||
+            x->l->array[slots].axes[1] != axis)
+            continue;
+        const struct array slot = x->l->array[slots];
+        own->array = lower_new_tile(x, name_like(x, "carried", &slot), slot.rank - 1, slot.axes + 1);
+        x->l->array[own->array].shared = true;
+        lower_set_constant(x, &x->begin, own->array, 0);
+        const int compensation = lower_new_compensation(x, true, own->array, &x->begin);
+        struct stmt *sum = lower_assign(x, &x->fold, slot.rank - 1, slot.axes + 1, own->array, FOLD_SUM,
+                                        expr_leaf(x->m, EXPR_OPERAND, 0));
+        sum->operand[sum->operands++] = loops_ref(x->l, slots);
+        sum->assign[0].compensation = compensation;
+    }
+    if (!*begins) return;
+    states_loop(x, begin, axis, *begins);
+    lower_loop_over(x, &inner, x->chunk, expr_leaf(x->m, EXPR_LO, x->chunk), expr_leaf(x->m, EXPR_HI, x->chunk), 1)
+        ->body = *folds;
+    states_loop(x, fold, axis, first);
+}
+
+/* Copies outputs: sums over a slice's rows if `of_slices`, states otherwise. Each thread copies the elements that it
+   computed. */
+static void copy_states(struct lowering *x, bool of_slices, struct stmt ***leave)
+{
+    struct stmt *all = NULL, **at = &all;
+    lower_copy_outputs(x, of_slices, &at);
+    for (int a = 0; a < x->m->axes; a++) {
+        struct stmt *copies = NULL, **end = &copies;
+        for (struct stmt **s = &all; *s;) {
+            struct stmt *copy = *s;
+            if (x->l->array[copy->operand[0].of].axes[0] != a) {
+                s = &copy->next;
+                continue;
+            }
+            *s = copy->next;
+            copy->next = NULL;
+            *end = copy;
+            end = &copy->next;
+        }
+        if (copies) states_loop(x, leave, a, copies);
+    }
+}
+
+/* Makes all sums over a head's rows, and copies the sums to their outputs. */
+static void all_slice_sums(struct lowering *x, struct stmt ***begin, struct stmt ***fold, struct stmt ***leave)
+{
+    uint32_t firsts = 0;
+    for (int v = 0; v < x->g->values; v++)
+        if (lower_has_slices(x, &x->g->value[v])) firsts |= UINT32_C(1) << x->l->array[x->lowered[v].array].axes[1];
+    for (int a = 0; a < x->m->axes; a++)
+        if (firsts >> a & 1) slice_sums(x, a, begin, fold);
+    copy_states(x, true, leave);
+}
+
+void lower_states(struct lowering *x, struct stmt **at)
+{
+    bool open[MAX_AXES] = {false};
+    const struct value *out = &x->g->value[x->output];
+    struct stmt **before = lower_new_list(x), **inside = lower_new_list(x), **begin = lower_new_list(x),
+                **fold = lower_new_list(x);
+    const struct expr *zero = expr_int(x->m, 0), *end = expr_leaf(x->m, EXPR_SIZE, x->stream);
+    for (int v = 0; v < x->g->values; v++) { /* threads divide a state along a constant axis, so it needs one */
+        const struct value *state = &x->g->value[v];
+        bool cut = x->lowered[v].stage != STATE;
+        for (int k = 0; k < state->rank; k++) cut |= !lower_run_time(x, state->axes[k]);
+        if (cut) continue;
+        diagnostics_error(x->c->diagnostics, (struct position){0, 0},
+                          "a sum over keys that is one number is not compiled yet");
+        return;
+    }
+    for (int k = 0; k < out->rank; k++) { /* loops over the axes that all states have, or that a slice's sums have */
+        bool of_head = true, of_slice = false;
+        for (int v = 0; v < x->g->values; v++) {
+            const struct value *value = &x->g->value[v];
+            of_head &= x->lowered[v].stage != STATE || value_has_axis(value, out->axes[k]);
+            of_slice |= lower_has_slices(x, value) && value_has_axis(value, out->axes[k]);
+        }
+        if (!lower_run_time(x, out->axes[k]) || (!of_head && !of_slice) || out->axes[k] == x->slices) continue;
+        struct stmt *loop = lower_loop_over(x, &at, out->axes[k], zero, expr_leaf(x->m, EXPR_SIZE, out->axes[k]), 1);
+        loop->parallel = open[out->axes[k]] = true;
+        at = &loop->body;
+    }
+    if (x->slices >= 0) { /* one slice: the head */
+        struct stmt *loop = lower_loop_over(x, &at, x->slices, zero, expr_leaf(x->m, EXPR_SIZE, x->slices), 1);
+        loop->parallel = true;
+        at = &loop->body;
+        for (int a = 0; a < x->m->axes; a++)
+            if (!x->prefix || (open[a] && (x->within >> a & 1))) {
+                diagnostics_error(x->c->diagnostics, (struct position){0, 0},
+                                  "a gradient with respect to a parameter is not compiled yet for these states");
+                return;
+            }
+    }
+    x->before = before;
+    x->inside = inside;
+    x->end = lower_new_list(x);
+    struct stmt **const prepared = x->prepare = x->rows >= 0 ? lower_new_list(x) : NULL;
+    const struct expr *const region = lower_values(x, STATE);
+    x->prepare = NULL;
+    name_next_chunk(x, *before);
+    name_next_chunk(x, *inside);
+    struct stmt **begin_end = begin, **fold_end = fold;
+    if (prepared && *prepared) { /* computed once for all threads of a head */
+        struct stmt *loop = lower_loop_over(x, &begin_end, x->rows, zero, expr_leaf(x->m, EXPR_SIZE, x->rows),
+                                            x->m->axis[x->rows].extent);
+        loop->parallel = true;
+        loop->body = *prepared;
+    }
+    for (int a = 0; a < x->m->axes; a++) fold_states(x, a, &begin_end, &fold_end);
+    struct stmt **const states = at, *first_window = NULL;
+    at = &first_window;
+    struct stmt *window = lower_loop_over(x, &at, x->chunk, zero, expr_leaf(x->m, EXPR_SIZE, x->chunk), 1);
+    window->window = true;
+    /* the positions that a chunk sums */
+    const struct expr *chunk = expr_leaf(x->m, EXPR_LO, x->chunk),
+                      *length = expr_int(x->m, x->m->axis[x->chunk].extent);
+    const struct expr *first = expr_leaf(x->m, EXPR_LO, x->chunk), *last = expr_leaf(x->m, EXPR_HI, x->chunk);
+    const struct expr *from = expr_make(x->m, EXPR_MUL, chunk, length, NULL);
+    const struct expr *to = expr_make(
+        x->m, EXPR_MIN, end,
+        expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL), length, NULL), NULL);
+    if (x->after) lower_chunk_range(x, x->stream, x->stream_last, &from, &to);
+    const struct expr *seen = NULL;
+    for (int v = 0; v < x->g->values && !x->prefix; v++) { /* leave out keys that no query sees */
+        const struct expr *where = x->lowered[v].stage == STATE ? x->g->value[v].where : NULL;
+        if (!where || where == seen || x->rows >= 0) continue;
+        seen = where;
+        if (where->op != EXPR_LT || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->stream) ||
+            expr_has(where->arg[1], EXPR_INDEX)) {
+            diagnostics_error(x->c->diagnostics, (struct position){0, 0},
+                              "a state over this region is not compiled yet");
+            return;
+        }
+        to = expr_make(x->m, EXPR_MIN, to, where->arg[1], NULL);
+    }
+    struct stmt **in_window = &window->body, *keys = lower_loop_over(x, &in_window, x->chunk, first, last, 1);
+    keys->parallel = true;
+    struct stmt *stream = lower_stream_loop(x, &x->before, from, to);
+    stream->body = *inside;
+    if (x->rows >= 0) stream->where = region;
+    keys->body = *before;
+    *in_window = *fold;
+    while (*in_window) in_window = &(*in_window)->next;
+    for (int v = 0; v < x->g->values && !x->prefix; v++)
+        if (x->lowered[v].stage == STATE) x->lowered[v].array = x->lowered[v].carried;
+    struct stmt *body = x->lane >= 0 || x->rows >= 0 ? lower_query_body(x) : NULL;
+    if (x->rows >= 0)
+        states_loop(x, &at, x->rows, body);
+    else if (x->lane < 0)
+        copy_states(x, false, &at);
+    else if (x->prefix) {
+        struct stmt *queries = lower_loop_over(x, &in_window, x->chunk, first, last, 1), **in_chunk = &queries->body;
+        queries->parallel = true;
+        *in_chunk = *x->opened;
+        while (*in_chunk) in_chunk = &(*in_chunk)->next;
+        lower_query_loops(x, &in_chunk, open, false, body);
+        if (x->slices >= 0) all_slice_sums(x, &begin_end, &in_window, &at);
+    } else
+        lower_query_loops(x, &at, open, true, body);
+    *states = *begin;
+    struct stmt **last_begin = states;
+    while (*last_begin) last_begin = &(*last_begin)->next;
+    *last_begin = first_window;
+}

@@ -1,0 +1,62 @@
+/* Computes sums over the lanes in the same sweep as the sums over the stream. A sum over the lanes has one vector for
+   each point of the stream. Every tile of the lanes adds its products to the sums. So the loop over the lanes is
+   ordered, and the first iteration of this loop sets the sums to 0. */
+#include "lower.h"
+
+#include <string.h>
+
+bool lower_sums_across(const struct lowering *x, const struct value *v)
+{
+    bool lanes = false;
+    for (int k = 0; k < v->operands; k++) lanes |= ref_uses_axis(&v->operand[k], x->lane);
+    return v->op == GRAPH_CONTRACT && lanes && x->stream >= 0 && value_has_axis(v, x->stream) &&
+           !value_has_axis(v, x->lane) && graph_is_output(x->g, (int)(v - x->g->value));
+}
+
+/* The body of loops over the whole stream that only the first tile of the lanes runs. */
+static struct stmt **begin(struct lowering *x)
+{
+    const struct expr *zero = expr_int(x->m, 0);
+    struct stmt *first = lower_append(x, &x->before, LOOPS_IF), **body = &first->body;
+    first->axis = x->lane;
+    first->where = expr_make(x->m, EXPR_LE, expr_leaf(x->m, EXPR_LO, x->lane), zero, NULL);
+    return &lower_stream_loop(x, &body, zero, expr_leaf(x->m, EXPR_SIZE, x->stream))->body;
+}
+
+void lower_begin_across(struct lowering *x)
+{
+    struct stmt **body = NULL;
+    for (int o = 0; o < x->g->outputs; o++) {
+        const int v = x->g->output[o].value;
+        const struct value *value = &x->g->value[v];
+        if (x->lowered[v].stage != ACROSS) continue;
+        if (!body) {
+            body = begin(x);
+            x->outputs = arena_alloc(x->m->arena, (size_t)x->g->outputs * sizeof *x->outputs);
+            for (int n = 0; n < x->g->outputs; n++) x->outputs[n] = lower_output(x, n);
+        }
+        x->lowered[v].array = x->outputs[o];
+        const int axes[2] = {x->stream, value->axes[value->rank - 1]};
+        lower_assign(x, &body, 2, axes, x->outputs[o], FOLD_SET, expr_real(x->m, 0));
+    }
+}
+
+void lower_across(struct lowering *x, int number)
+{
+    const struct value *v = &x->g->value[number];
+    const int pairs = value_has_axis(&x->g->value[v->operand[0].of], x->stream) ? 0 : 1;
+    lower_apply_region(x, v, pairs, 0);
+    const struct ref vectors = lower_turned(x, &x->before, lower_ref(x, &v->operand[1 - pairs]), x->lane,
+                                            v->axes[v->rank - 1]);
+    struct stmt *s = lower_append(x, &x->inside, LOOPS_DOT);
+    s->rank = 2;
+    s->axes[0] = x->stream;
+    s->axes[1] = v->axes[v->rank - 1];
+    s->axis = x->lane;
+    s->operands = 2;
+    s->operand[0] = lower_ref(x, &v->operand[pairs]);
+    s->operand[1] = vectors;
+    s->where = v->where;
+    s->assigns = 1;
+    s->assign[0] = (struct assign){loops_ref(x->l, x->lowered[number].array), FOLD_SUM, NULL, 0};
+}

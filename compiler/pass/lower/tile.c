@@ -1,0 +1,295 @@
+/* Makes tiles, statements and references for the other files of the lower pass. */
+#include "lower.h"
+
+#include <math.h>
+#include <string.h>
+
+bool lower_run_time(const struct lowering *x, int axis)
+{
+    return !axis_is_whole(&x->m->axis[axis]);
+}
+
+bool lower_of_pairs(const struct lowering *x, const struct value *v)
+{
+    return value_has_axis(v, x->stream) && (value_has_axis(v, x->lane) || value_has_axis(v, x->rows));
+}
+
+bool lower_has_slices(const struct lowering *x, const struct value *v)
+{
+    return x->slices >= 0 && value_has_axis(v, x->slices);
+}
+
+struct stmt *lower_append(struct lowering *x, struct stmt ***at, int op)
+{
+    struct stmt *s = stmt_new(x->l, op);
+    **at = s;
+    *at = &s->next;
+    return s;
+}
+
+/* Whether v is a map over keys that is read only by states in the current loops, along the states' last axis. The axes
+   of the map's tile then have the order of a stored array. */
+static bool lanes_of_states(const struct lowering *x, const struct value *v)
+{
+    bool all = v->op == GRAPH_MAP && value_has_axis(v, x->stream) && !value_has_axis(v, x->lane), any = false;
+    for (int w = 0; w < x->g->values && all; w++) {
+        const struct value *user = &x->g->value[w];
+        for (int k = 0; k < user->operands && all && x->needed[w]; k++) {
+            if (&x->g->value[user->operand[k].of] != v) continue;
+            int last = user->rank ? user->axes[user->rank - 1] : -1;
+            any = all = x->lowered[w].stage == STATE && user->op == GRAPH_CONTRACT &&
+                        ref_uses_axis(&user->operand[k], last) && !ref_uses_axis(&user->operand[1 - k], last);
+        }
+    }
+    return any && all;
+}
+
+int lower_tile_axes(const struct lowering *x, const struct value *v, int *axes)
+{
+    int rank = 0;
+    /* values prepared for rows have the rows in the lanes; their elements may come in any order */
+    const int last = x->prepare && x->lowered[v - x->g->value].stage == BEFORE && value_has_axis(v, x->rows) ? x->rows
+                                                                                                             : x->lane;
+    if (lanes_of_states(x, v)) axes[rank++] = x->stream;
+    for (int k = 0; k < v->rank; k++)
+        if (!lower_run_time(x, v->axes[k]) && v->axes[k] != last) axes[rank++] = v->axes[k];
+    if (value_has_axis(v, x->stream) && (rank == 0 || axes[0] != x->stream)) axes[rank++] = x->stream;
+    if (value_has_axis(v, last)) axes[rank++] = last;
+    return rank;
+}
+
+int lower_new_tile(struct lowering *x, const char *name, int rank, const int *axes)
+{
+    struct array a = {.kind = ARRAY_TILE, .dtype = dtype_of_sums(x->m->dtype), .rank = rank, .offset = -1};
+    for (int k = 0; k < rank; k++) {
+        a.axes[k] = axes[k];
+        a.extent[k] = axes[k] == x->lane     ? x->c->tiling.tile_q
+                      : axes[k] == x->stream ? x->c->tiling.tile_k
+                      : axes[k] == x->chunk  ? 1
+                                             : x->m->axis[axes[k]].extent;
+    }
+    a.name = loops_unused_name(x->l, name);
+    return loops_array(x->l, a);
+}
+
+/* Whether c->gradients.totals reads sums of that name. */
+static bool is_left(const struct lowering *x, const char *name)
+{
+    const struct graph *totals = x->c->gradients.totals;
+    for (int v = 0; totals && v < totals->values; v++)
+        if (totals->value[v].sums && strcmp(totals->value[v].name, name) == 0) return true;
+    return false;
+}
+
+int lower_output(struct lowering *x, int o)
+{
+    const int v = x->g->output[o].value;
+    const struct value *out = &x->g->value[v];
+    struct array a = {.kind = ARRAY_OUTPUT,
+                      .name = x->g->output[o].name,
+                      .dtype = x->m->dtype,
+                      .rank = out->rank,
+                      .sums = x->lowered[v].stage == ACROSS || is_left(x, x->g->output[o].name),
+                      .offset = -1};
+    memcpy(a.axes, out->axes, sizeof a.axes);
+    if (!array_of_elements(x->l, &a) || a.sums) a.dtype = dtype_of_sums(a.dtype);
+    return loops_array(x->l, a);
+}
+
+/* Whether a state, or a product of queries and keys, is made of the value. */
+static bool is_multiplied(const struct lowering *x, const struct value *v)
+{
+    for (int w = 0; w < x->g->values; w++) {
+        const struct value *user = &x->g->value[w];
+        const bool product = lower_of_pairs(x, user) || x->lowered[w].stage == STATE;
+        for (int k = 0; k < user->operands && product && user->op != GRAPH_MAP; k++)
+            if (&x->g->value[user->operand[k].of] == v) return true;
+    }
+    return false;
+}
+
+/* Returns the name of a tile that has one number or one vector for each position. `of` names the kind of position. */
+static const char *name_of_rows(const struct lowering *x, const struct value *v, const char *of)
+{
+    const char *role = "";
+    bool vector = false;
+    for (int k = 0; k < v->rank; k++) vector |= !lower_run_time(x, v->axes[k]);
+    switch (v->op) {
+    case GRAPH_MAP:
+        role = v->expr->op == EXPR_COS                       ? "_cos"
+               : v->expr->op == EXPR_SIN                     ? "_sin"
+               : !vector                                     ? "_scale"
+               : x->c->program.linear && is_multiplied(x, v) ? "_features"
+                                                             : "";
+        break;
+    case GRAPH_REDUCE: role = v->fold == FOLD_MAX ? "_max" : "_sum"; break;
+    case GRAPH_CONTRACT:
+        for (int k = 0; k < v->operands; k++) {
+            const struct value *u = &x->g->value[v->operand[k].of];
+            if (x->lowered[v->operand[k].of].stage == STATE) return vector ? "sum_from_state" : "row_sum_from_state";
+            if (u->op != GRAPH_PARAM) continue;
+            const char *last = strrchr(u->name, '.'); /* the projection by parameter sketch.g1 is key_g1 */
+            role = arena_printf(x->m->arena, "_%s", last ? last + 1 : u->name);
+        }
+        break;
+    case GRAPH_INPUT:
+    case GRAPH_PARAM:
+    case GRAPH_TABLE: break;
+    }
+    return arena_printf(x->m->arena, "%s%s", of, role);
+}
+
+const char *lower_tile_name(const struct lowering *x, const struct value *v)
+{
+    if (lower_of_pairs(x, v)) return v->op == GRAPH_CONTRACT ? "score" : "weight";
+    if (value_has_axis(v, x->stream)) return name_of_rows(x, v, "key");
+    if (x->lane < 0 && x->rows < 0) return "gradient";
+    if (v == &x->g->value[x->output]) return "result";
+    return name_of_rows(x, v, "query");
+}
+
+struct ref lower_ref(const struct lowering *x, const struct ref *r)
+{
+    const struct value *v = &x->g->value[r->of];
+    const struct array *a = &x->l->array[x->lowered[r->of].array];
+    struct ref out = *r;
+    out.of = x->lowered[r->of].array;
+    if (a->kind != ARRAY_TILE) return out;
+    out.rank = a->rank;
+    for (int k = 0; k < a->rank; k++) {
+        if (a->axes[k] == x->chunk) out.sub[k] = expr_leaf(x->m, EXPR_INDEX, x->chunk);
+        for (int s = 0; s < v->rank; s++)
+            if (v->axes[s] == a->axes[k] && a->axes[k] != x->chunk) out.sub[k] = r->sub[s];
+    }
+    return out;
+}
+
+struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const int *axes, int to, enum fold fold,
+                          const struct expr *e)
+{
+    struct stmt *s = lower_append(x, at, LOOPS_MAP);
+    s->rank = rank;
+    for (int k = 0; k < rank; k++) s->axes[k] = axes[k];
+    s->assigns = 1;
+    s->assign[0] = (struct assign){loops_ref(x->l, to), fold, e, 0};
+    return s;
+}
+
+void lower_apply_region(struct lowering *x, const struct value *sum, int operand, double neutral)
+{
+    int v = sum->operand[operand].of;
+    const struct value *value = &x->g->value[v];
+    struct lowered_value *tile = &x->lowered[v];
+    if (!sum->where || tile->masked_infinity || tile->masked_zero || !lower_of_pairs(x, value)) return;
+    if (neutral == 0 && value->op == GRAPH_MAP) {
+        const struct expr *e = value->expr;
+        for (int k = 0; k < value->operands; k++)
+            if (x->lowered[value->operand[k].of].masked_infinity)
+                e = expr_replace(x->m, e, expr_leaf(x->m, EXPR_OPERAND, k), expr_real(x->m, -INFINITY));
+        if (expr_is_real(e, 0)) return;
+    }
+    int axes[MAX_RANK], rank = lower_tile_axes(x, value, axes);
+    const struct expr *kept = expr_make(x->m, EXPR_SELECT, sum->where, expr_leaf(x->m, EXPR_OPERAND, 0),
+                                        expr_real(x->m, neutral));
+    struct stmt *s = lower_assign(x, &x->inside, rank, axes, tile->array, FOLD_SET, kept);
+    s->operands = 1;
+    s->operand[0] = loops_ref(x->l, tile->array);
+    *(neutral == 0 ? &tile->masked_zero : &tile->masked_infinity) = true;
+}
+
+void lower_set_constant(struct lowering *x, struct stmt ***at, int array, double value)
+{
+    const struct array *a = &x->l->array[array];
+    int slot = a->rank && a->axes[0] == x->chunk;
+    lower_assign(x, at, a->rank - slot, a->axes + slot, array, FOLD_SET, expr_real(x->m, value));
+}
+
+int lower_new_compensation(struct lowering *x, bool streamed, int to, struct stmt ***at)
+{
+    if (!streamed || x->m->dtype == DTYPE_F64) return 0;
+    struct array a = x->l->array[to];
+    int compensation = lower_new_tile(x, arena_printf(x->m->arena, "%s_compensation", a.name), a.rank, a.axes);
+    x->l->array[compensation].shared = a.shared;
+    lower_set_constant(x, at, compensation, 0);
+    return compensation + 1;
+}
+
+int64_t lower_tiles_of_chunk(const struct lowering *x)
+{
+    return (x->m->axis[x->chunk].extent + x->c->tiling.tile_k - 1) / x->c->tiling.tile_k;
+}
+
+const struct expr *lower_moved(struct lowering *x, const struct lowered_value *maximum, const struct expr *from,
+                               const struct expr *to)
+{
+    if (maximum->power) return expr_power(x->m, expr_make(x->m, EXPR_DIV, from, to, NULL), maximum->power);
+    return expr_make(x->m, EXPR_EXP2, expr_make(x->m, EXPR_SUB, from, to, NULL), NULL, NULL);
+}
+
+void lower_rescale(struct lowering *x, struct stmt ***at, int rank, const int *axes, int tile, int factor)
+{
+    const struct expr *product = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 0),
+                                           expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
+    struct stmt *s = lower_assign(x, at, rank, axes, tile, FOLD_SET, product);
+    s->operand[s->operands++] = loops_ref(x->l, tile);
+    s->operand[s->operands++] = loops_ref(x->l, factor);
+}
+
+bool lower_has_stream(const struct lowering *x, const struct value *v)
+{
+    for (int k = 0; k < v->operands; k++)
+        if (ref_uses_axis(&v->operand[k], x->stream)) return true;
+    return false;
+}
+
+bool lower_sums_outer(const struct lowering *x, const struct value *v)
+{
+    bool sums = false;
+    for (int a = 0; a < x->m->axes; a++)
+        for (int k = 0; k < v->operands && (x->outer >> a & 1) && !value_has_axis(v, a); k++)
+            sums |= ref_uses_axis(&v->operand[k], a);
+    return sums;
+}
+
+struct stmt **lower_new_list(struct lowering *x)
+{
+    return arena_alloc(x->m->arena, sizeof(struct stmt *));
+}
+
+struct stmt *lower_loop_over(struct lowering *x, struct stmt ***at, int axis, const struct expr *from,
+                             const struct expr *to, int64_t step)
+{
+    struct stmt *loop = lower_append(x, at, LOOPS_FOR);
+    loop->axis = axis;
+    loop->from = from;
+    loop->to = to;
+    loop->step = step;
+    return loop;
+}
+
+struct stmt *lower_stream_loop(struct lowering *x, struct stmt ***at, const struct expr *from, const struct expr *to)
+{
+    struct stmt **body, *loop = NULL;
+    for (int a = 0; a < x->m->axes; a++) {
+        if (!(x->outer >> a & 1)) continue;
+        loop = lower_loop_over(x, at, a, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, a), 1);
+        body = &loop->body;
+        at = &body;
+    }
+    return x->stream < 0 ? loop : lower_loop_over(x, at, x->stream, from, to, x->c->tiling.tile_k);
+}
+
+struct ref lower_turned(struct lowering *x, struct stmt ***at, struct ref r, int row, int column)
+{
+    const struct array *a = &x->l->array[r.of];
+    if (a->kind != ARRAY_TILE || ref_axis(&r, r.rank - 1) == column) return r;
+    const int axes[2] = {row, column};
+    const int turned = lower_new_tile(x, arena_printf(x->m->arena, "%s_turned", a->name), 2, axes);
+    struct stmt *copy = lower_append(x, at, LOOPS_COPY);
+    copy->rank = 2;
+    memcpy(copy->axes, axes, sizeof axes);
+    copy->operands = copy->assigns = 1;
+    copy->operand[0] = r;
+    copy->assign[0].to = loops_ref(x->l, turned);
+    return copy->assign[0].to;
+}

@@ -1,0 +1,322 @@
+/* Makes the statements that compute one value of the graph. */
+#include "lower.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The axes that v sums over inside its statement, not in loops around it. The lanes come last. */
+static int summed_axes(const struct lowering *x, const struct value *v, int *axes)
+{
+    int rank = 0;
+    for (int a = 0; a < x->m->axes; a++) {
+        bool used = false;
+        for (int k = 0; k < v->operands; k++) used |= ref_uses_axis(&v->operand[k], a);
+        const uint32_t looped = x->outer | x->within;
+        if (used && !value_has_axis(v, a) && !(looped >> a & 1) && a != x->lane) axes[rank++] = a;
+    }
+    for (int k = 0; k < v->operands && x->lane >= 0 && !value_has_axis(v, x->lane); k++)
+        if (ref_uses_axis(&v->operand[k], x->lane)) {
+            axes[rank++] = x->lane;
+            break;
+        }
+    return rank;
+}
+
+/* Whether an operand over this axis is a tile with different lanes. The lanes of the product are then along the
+   product's second axis. */
+static bool across_lanes(const struct lowering *x, const struct value *v, int axis)
+{
+    for (int k = 0; k < v->operands; k++) {
+        const struct array *a = &x->l->array[x->lowered[v->operand[k].of].array];
+        if (ref_uses_axis(&v->operand[k], axis) && a->kind == ARRAY_TILE && a->axes[a->rank - 1] != axis) return true;
+    }
+    return false;
+}
+
+/* A sum or a maximum that is being lowered. */
+struct sum {
+    const struct value *v;
+    struct lowered_value *own;
+    int rank, axes[MAX_RANK]; /* the axes of the result's tile, without the axis of slots */
+    int count, summed[MAX_AXES];
+    bool state, maximum;
+    bool over_outer;      /* a sum over the axes of `outer` only */
+    bool of_slice;        /* a sum over the rows of a slice */
+    bool streamed;        /* a sum over the keys of the loop */
+    bool one_tile;        /* a state whose chunks are one tile of keys: its slot needs no rescaling */
+    bool many_terms;      /* a sum over many keys, with compensated rounding */
+    struct stmt ***at;    /* where the statement that sums goes */
+    struct stmt ***begin; /* where the sum is set to its initial value, if several iterations add to the sum */
+    int rescale;          /* the factor that rescales the sum so far; -1: none */
+};
+
+static struct sum describe_sum(struct lowering *x, int number)
+{
+    const struct value *v = &x->g->value[number];
+    struct lowered_value *own = &x->lowered[number];
+    struct sum s = {
+        .v = v, .own = own, .state = own->stage == STATE, .maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX};
+    s.rank = lower_tile_axes(x, v, s.axes);
+    s.count = summed_axes(x, v, s.summed);
+    for (int k = 0; k < s.count; k++) s.streamed |= s.summed[k] == x->stream;
+    s.streamed |= x->stream < 0 && !x->outer_only && lower_sums_outer(x, v);
+    s.of_slice = lower_has_slices(x, v);
+    s.over_outer = own->over_outer;
+    if ((s.state || s.of_slice) && v->op == GRAPH_CONTRACT && s.rank == 2 && across_lanes(x, v, s.axes[1]) &&
+        !(s.state && across_lanes(x, v, s.axes[0]))) {
+        const int first = s.axes[0];
+        s.axes[0] = s.axes[1];
+        s.axes[1] = first;
+    }
+    s.one_tile = s.state && lower_tiles_of_chunk(x) == 1 && !x->outer && !x->after; /* a chunk may have no queries */
+    s.many_terms = s.over_outer || (s.of_slice && !x->prefix) ||
+                   (s.streamed && x->stream >= 0 && !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES));
+    s.begin = s.of_slice || s.over_outer ? &x->open : &x->before;
+    s.at = s.of_slice                                           ? &x->end
+           : s.streamed || s.over_outer || own->stage == INSIDE ? &x->inside
+           : own->stage == BEFORE                               ? (x->prepare ? &x->prepare : &x->before)
+                                                                : &x->end;
+    s.rescale = v->online >= 0 && !s.one_tile ? x->lowered[v->online].rescale : -1;
+    return s;
+}
+
+/* Makes the tile of a sum. For a state, the tile has a slot for each chunk. */
+static int new_sum_tile(struct lowering *x, const struct sum *s)
+{
+    if (s->state || (s->of_slice && x->prefix)) {
+        int slot[MAX_RANK] = {x->chunk};
+        memcpy(slot + 1, s->axes, (size_t)s->rank * sizeof *s->axes);
+        const char *state = s->maximum ? "state_max" : s->v->op == GRAPH_REDUCE ? "state_sum" : "state";
+        return lower_new_tile(x, s->state ? state : "unit_sum", s->rank + 1, slot);
+    }
+    const char *name = s->of_slice                ? "unit_sum"
+                       : !s->streamed             ? lower_tile_name(x, s->v)
+                       : s->maximum               ? "row_max"
+                       : s->v->op == GRAPH_REDUCE ? "row_sum"
+                                                  : "sum";
+    return lower_new_tile(x, name, s->rank, s->axes);
+}
+
+/* Multiplies the sum so far, and its compensation if it has one, by the factor. */
+static void rescale_sum(struct lowering *x, const struct sum *s, int compensation)
+{
+    lower_rescale(x, s->at, s->rank, s->axes, s->own->array, s->rescale);
+    if (compensation) lower_rescale(x, s->at, s->rank, s->axes, compensation - 1, s->rescale);
+}
+
+/* Tests whether the sum is a product of two arrays over one axis, where one array has the rows and the other array has
+   the lanes. Returns the operand that has the rows, or -1. */
+static int operand_of_rows(const struct lowering *x, const struct sum *s)
+{
+    if (s->v->op != GRAPH_CONTRACT || s->rank != 2 || s->count != 1) return -1;
+    const struct ref read[2] = {lower_ref(x, &s->v->operand[0]), lower_ref(x, &s->v->operand[1])};
+    int rows = -1;
+    for (int k = 0; k < 2; k++)
+        if (ref_uses_axis(&read[k], s->axes[1]) && !ref_uses_axis(&read[k], s->axes[0]) &&
+            !ref_uses_axis(&read[1 - k], s->axes[1]))
+            rows = 1 - k;
+    return rows;
+}
+
+static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
+{
+    const struct value *v = sum->v;
+    const int to = sum->own->array;
+    const bool adds = sum->of_slice || sum->over_outer || (sum->streamed && !sum->one_tile);
+    if (adds) lower_set_constant(x, sum->begin, to, 0);
+    const bool of_rows = lower_of_pairs(x, &x->g->value[v->operand[rows].of]); /* the rows are weights */
+    if (sum->streamed) lower_apply_region(x, v, of_rows ? rows : 1 - rows, 0);
+    const int compensation = lower_new_compensation(x, sum->many_terms, to, sum->begin);
+    const bool by_rows = sum->state &&
+                         sum->rescale >=
+                             0; /* a state's factors differ by row, but a product applies factors along the lanes */
+    if (by_rows) rescale_sum(x, sum, compensation);
+    const struct ref lane = lower_turned(x, sum->at, lower_ref(x, &v->operand[1 - rows]), sum->summed[0], sum->axes[1]);
+    struct ref row = lower_ref(x, &v->operand[rows]);
+    if (x->prepare && x->l->array[lane.of].kind == ARRAY_INPUT && ref_axis(&lane, lane.rank - 1) == sum->summed[0]) {
+        row = lower_turned(x, &x->prepare, row, sum->axes[0],
+                           sum->summed[0]); /* both are stored along the summed axis */
+        if (x->l->array[row.of].kind == ARRAY_TILE) x->l->array[row.of].shared = true;
+    }
+    struct stmt *s = lower_append(x, sum->at, LOOPS_DOT);
+    s->rank = 2;
+    s->axes[0] = sum->axes[0];
+    s->axes[1] = sum->axes[1];
+    s->axis = sum->summed[0];
+    s->operands = 2;
+    s->operand[0] = row;
+    s->operand[1] = lane;
+    if (sum->rescale >= 0 && !by_rows) s->operand[s->operands++] = loops_ref(x->l, sum->rescale);
+    if (sum->streamed && (!sum->state || of_rows)) s->where = v->where;
+    s->assigns = 1;
+    s->assign[0] = (struct assign){loops_ref(x->l, to), adds ? FOLD_SUM : FOLD_SET, NULL, compensation};
+}
+
+/* Makes a tile that holds the maximum before the current keys. */
+static int keep_old_maximum(struct lowering *x, const struct sum *sum)
+{
+    const int old = lower_new_tile(x, "old_max", sum->rank, sum->axes);
+    struct stmt *s = lower_assign(x, sum->at, sum->rank, sum->axes, old, FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, 0));
+    s->operand[s->operands++] = loops_ref(x->l, sum->own->array);
+    return old;
+}
+
+/* Makes the factor that rescales sums from the old maximum to the new maximum. */
+static void make_rescale(struct lowering *x, const struct sum *sum, int old)
+{
+    sum->own->rescale = lower_new_tile(x, "rescale", sum->rank, sum->axes);
+    const struct expr *change = lower_moved(x, sum->own, expr_leaf(x->m, EXPR_OPERAND, 0),
+                                            expr_leaf(x->m, EXPR_OPERAND, 1));
+    struct stmt *s = lower_assign(x, sum->at, sum->rank, sum->axes, sum->own->rescale, FOLD_SET, change);
+    s->operand[s->operands++] = loops_ref(x->l, old);
+    s->operand[s->operands++] = loops_ref(x->l, sum->own->array);
+}
+
+/* Makes the statement that folds the operands into the tile. The loops over summed axes are inside the loops over the
+   result's axes, so that a sum stays in a register. The innermost axis is the lanes. If the result has no sequence, the
+   keys are in the lanes. */
+static void fold_terms(struct lowering *x, const struct sum *sum, int compensation)
+{
+    const struct value *v = sum->v, *from = &x->g->value[v->operand[0].of];
+    int nest[MAX_RANK], outer = sum->state || sum->of_slice || sum->rank == 0 ? sum->rank : sum->rank - 1;
+    for (int k = 0; k < outer; k++) nest[k] = sum->axes[k];
+    for (int k = 0; k < sum->count; k++) nest[outer + k] = sum->summed[k];
+    if (outer < sum->rank) nest[outer + sum->count] = sum->axes[outer];
+    const struct expr *first = expr_leaf(x->m, EXPR_OPERAND, 0);
+    struct stmt *s = lower_assign(x, sum->at, sum->count + sum->rank, nest, sum->own->array,
+                                  sum->maximum ? FOLD_MAX : FOLD_SUM, first);
+    s->assign[0].compensation = compensation;
+    const bool inlined = x->lowered[v->operand[0].of].inlined;
+    const struct value *reads = inlined ? from : v;
+    s->operands = reads->operands;
+    for (int k = 0; k < reads->operands; k++) s->operand[k] = lower_ref(x, &reads->operand[k]);
+    if (inlined)
+        s->assign[0].expr = from->expr;
+    else if (v->operands == 2) {
+        s->assign[0].expr = expr_make(x->m, EXPR_MUL, first, expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
+    }
+    const bool region = v->where && !sum->state && !sum->of_slice;
+    if (region && (sum->over_outer || !sum->streamed || (!inlined && v->operands == 2)))
+        s->assign[0].expr = expr_make(x->m, EXPR_SELECT, v->where, s->assign[0].expr,
+                                      expr_real(x->m, sum->maximum ? -INFINITY : 0));
+}
+
+static void lower_fold(struct lowering *x, const struct sum *sum, bool running)
+{
+    const struct value *v = sum->v;
+    const int to = sum->own->array;
+    lower_set_constant(x, sum->streamed || sum->of_slice || sum->over_outer ? sum->begin : sum->at, to,
+                       v->op == GRAPH_REDUCE ? v->init : 0);
+    const int old = running ? keep_old_maximum(x, sum) : -1;
+    for (int k = 0; k < v->operands && sum->streamed; k++) lower_apply_region(x, v, k, sum->maximum ? -INFINITY : 0);
+    const int compensation = lower_new_compensation(x, sum->many_terms && !sum->maximum, to, sum->begin);
+    if (sum->rescale >= 0) rescale_sum(x, sum, compensation);
+    fold_terms(x, sum, compensation);
+    if (running) make_rescale(x, sum, old);
+}
+
+static void lower_sum(struct lowering *x, int number)
+{
+    const struct sum sum = describe_sum(x, number);
+    sum.own->array = new_sum_tile(x, &sum);
+    const int rows = operand_of_rows(x, &sum);
+    if (rows >= 0)
+        lower_dot(x, &sum, rows);
+    else
+        lower_fold(x, &sum, sum.maximum && sum.own->running && !sum.one_tile);
+}
+
+void lower_array(struct lowering *x, int number, enum array_kind kind)
+{
+    const struct value *v = &x->g->value[number];
+    struct array a = {.kind = kind,
+                      .name = v->name,
+                      .dtype = dtype_of_sums(x->m->dtype),
+                      .rank = v->rank,
+                      .offset = -1,
+                      .data = v->data};
+    for (int k = 0; k < v->rank; k++) a.axes[k] = v->axes[k];
+    a.sums = v->sums;
+    if (kind == ARRAY_INPUT && array_of_elements(x->l, &a) && !a.sums) a.dtype = x->m->dtype;
+    if (kind == ARRAY_TABLE) a.dtype = DTYPE_F64;
+    if (v->integers) a.dtype = DTYPE_I32;
+    for (int k = 0; k < x->l->arrays; k++) /* several outputs share it */
+        if (x->l->array[k].kind == kind && strcmp(x->l->array[k].name, v->name) == 0) {
+            x->lowered[number].array = k;
+            return;
+        }
+    x->lowered[number].array = loops_array(x->l, a);
+}
+
+/* Marks the values over keys that v depends on. */
+static void mark_needed(const struct lowering *x, int v, bool *needed)
+{
+    for (int k = 0; k < x->g->value[v].operands; k++) {
+        int u = x->g->value[v].operand[k].of;
+        if (needed[u] || x->lowered[u].stage == AFTER || x->lowered[u].stage == STATE) continue;
+        needed[u] = true;
+        mark_needed(x, u, needed);
+    }
+}
+
+static void lower_value(struct lowering *x, int v)
+{
+    const struct value *value = &x->g->value[v];
+    struct lowered_value *own = &x->lowered[v];
+    switch (value->op) {
+    case GRAPH_INPUT:
+    case GRAPH_PARAM:
+    case GRAPH_TABLE: break; /* already arrays */
+    case GRAPH_MAP: {
+        if (own->inlined) break;
+        int axes[MAX_RANK], rank = lower_tile_axes(x, value, axes);
+        own->array = lower_new_tile(x, lower_tile_name(x, value), rank, axes);
+        struct stmt ***list = own->closed            ? &x->close
+                              : own->stage == BEFORE ? (x->prepare ? &x->prepare : &x->before)
+                              : own->stage == INSIDE ? &x->inside
+                                                     : &x->end;
+        struct stmt *s = lower_assign(x, list, rank, axes, own->array, FOLD_SET, value->expr);
+        s->operands = value->operands;
+        for (int k = 0; k < value->operands; k++) s->operand[k] = lower_ref(x, &value->operand[k]);
+        break;
+    }
+    case GRAPH_CONTRACT:
+    case GRAPH_REDUCE:
+        if (own->stage == ACROSS)
+            lower_across(x, v);
+        else
+            lower_sum(x, v);
+        break;
+    }
+}
+
+const struct expr *lower_values(struct lowering *x, enum stage sums)
+{
+    bool *needed = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *needed);
+    x->needed = needed;
+    for (int v = 0; v < x->g->values; v++)
+        if (sums == STATE  ? x->lowered[v].stage == STATE
+            : x->rows >= 0 ? graph_is_output(x->g, v)
+                           : x->lowered[v].stage != INSIDE && x->lowered[v].stage != STATE) {
+            needed[v] = true;
+            mark_needed(x, v, needed);
+        }
+    for (int o = 0; o < x->g->outputs && x->outer_only; o++) {
+        needed[x->g->output[o].value] = true;
+        mark_needed(x, x->g->output[o].value, needed);
+    }
+    const struct expr *region = NULL;
+    bool first = true;
+    for (int v = 0; v < x->g->values; v++) {
+        if (!needed[v]) continue;
+        lower_value(x, v);
+        if (x->prepare && x->lowered[v].stage == BEFORE && x->g->value[v].operands && !x->lowered[v].inlined)
+            x->l->array[x->lowered[v].array].shared = true;
+        const enum stage stage = x->lowered[v].stage;
+        const bool of_rows = stage == STATE && x->rows >= 0;
+        if ((stage != AFTER && stage != ACROSS && !of_rows) || !lower_has_stream(x, &x->g->value[v])) continue;
+        region = first ? x->g->value[v].where : region == x->g->value[v].where ? region : NULL;
+        first = false;
+    }
+    return region;
+}

@@ -1,0 +1,145 @@
+/* Removes the slot for a chunk's sum if one thread processes a whole head. The chunk's queries then read the carried
+   state, which has the layout of a slot. After the queries, the product that sums the chunk adds to the carried state.
+   So the state goes through the caches once for each chunk, not four times. The sums and their compensation do not
+   change, so the result has the same bits as with several threads. */
+#include "pass.h"
+#include "../analysis/analysis.h"
+
+enum { SUMMED_AT_ONCE = 192 }; /* a product always sums up to this many elements in registers */
+
+/* Describes a state: the sum of a chunk, the tile that this sum is added to, the compensation of that tile, and the
+   state before the chunk, which is copied to the slot. */
+struct state {
+    int slot, carried, compensation, before;
+    struct stmt *dot; /* the one product that sums a chunk, in one step; NULL: there is none */
+};
+
+struct folding {
+    struct loops *l;
+    int states;
+    struct state state[MAX_ASSIGNS * 2];
+};
+
+static struct stmt *window_of(struct stmt *s)
+{
+    while (s && !s->window) s = s->op == LOOPS_FOR && !s->next && s->parallel ? s->body : s->next;
+    return s;
+}
+
+/* Returns the operand that the assignment copies, or -1 if the assignment is not a copy. */
+static int taken(const struct stmt *s, const struct assign *a)
+{
+    return a->expr->op == EXPR_OPERAND ? s->operand[a->expr->integer].of : -1;
+}
+
+/* Recognises a statement that folds one or more states: before = carried; carried += slot, compensated;
+   slot = before. */
+static bool read_fold(struct folding *x, const struct stmt *s)
+{
+    if (s->op != LOOPS_MAP || s->assigns % 3) return false;
+    for (int k = 0; k < s->assigns; k += 3) {
+        const struct assign *a = &s->assign[k];
+        const struct state made = {
+            .slot = a[2].to.of, .carried = a[1].to.of, .compensation = a[1].compensation - 1, .before = a[0].to.of};
+        if (a[0].fold != FOLD_SET || a[1].fold != FOLD_SUM || a[2].fold != FOLD_SET || made.compensation < 0)
+            return false;
+        if (taken(s, &a[0]) != made.carried || taken(s, &a[1]) != made.slot || taken(s, &a[2]) != made.before)
+            return false;
+        if (x->states == MAX_ASSIGNS * 2) return false;
+        x->state[x->states++] = made;
+    }
+    return true;
+}
+
+static bool read_folds(struct folding *x, const struct stmt *s)
+{
+    for (; s; s = s->next)
+        if (s->body ? !read_folds(x, s->body) : !read_fold(x, s)) return false;
+    return true;
+}
+
+/* Whether the carried state has the layout of a slot. If so, queries can read the carried state instead of the slot. */
+static bool has_slot_layout(const struct loops *l, const struct state *state)
+{
+    const struct array *slot = &l->array[state->slot], *carried = &l->array[state->carried];
+    if (slot->offset != carried->offset || slot->gap != carried->gap || slot->rank != carried->rank + 1) return false;
+    for (int k = 0; k < carried->rank; k++)
+        if (slot->axes[k + 1] != carried->axes[k] || slot->extent[k + 1] != carried->extent[k]) return false;
+    return carried->dtype == slot->dtype;
+}
+
+/* Finds the products that sum a whole chunk in one step. */
+static void find_products(struct folding *x, struct stmt *s, int64_t chunk, bool at_once)
+{
+    for (; s; s = s->next) {
+        const bool sequence = s->op == LOOPS_FOR && axis_is_sequence(&x->l->module->axis[s->axis]);
+        find_products(x, s->body, chunk, at_once || (sequence && s->step >= chunk));
+        for (int k = 0; k < x->states; k++) {
+            const bool makes = s->op == LOOPS_DOT && s->assign[0].to.of == x->state[k].slot;
+            if (!makes || !at_once || s->assign[0].fold != FOLD_SET || s->operands != 2 || s->where || s->times != 0 ||
+                x->l->array[s->operand[0].of].matrix)
+                continue;
+            x->state[k].dot = s;
+        }
+    }
+}
+
+/* Removes the assignments that the products now make, and the assignments that write to slots. */
+static struct stmt *without_slots(const struct folding *x, struct stmt *s)
+{
+    struct stmt *first = NULL, **end = &first;
+    for (struct stmt *next; s; s = next) {
+        next = s->next;
+        if (s->body) s->body = without_slots(x, s->body);
+        int assigns = 0;
+        for (int k = 0; k < s->assigns; k += 3) {
+            const int slot = s->assign[k + 2].to.of;
+            for (int n = 0; n < x->states; n++)
+                if (x->state[n].slot == slot && !x->state[n].dot) s->assign[assigns++] = s->assign[k + 1];
+        }
+        s->assigns = assigns;
+        if (!s->body && !assigns) continue;
+        s->next = NULL;
+        *end = s;
+        end = &s->next;
+    }
+    return first;
+}
+
+void pass_one_thread(struct compilation *c)
+{
+    struct loops *l = c->loops;
+    struct folding x = {.l = l};
+    const struct stmt *window = window_of(l->body), *keys = window ? window->body : NULL, *queries = NULL, *fold = NULL;
+    if (!keys || l->kept || c->program.few) return;
+    const int64_t chunk = l->module->axis[window->axis].extent;
+    for (const struct stmt *s = keys->next; s; s = s->next) {
+        if (queries) return;
+        if (s->axis == window->axis)
+            queries = s;
+        else if (!read_folds(&x, s->body))
+            return;
+        else if (!fold)
+            fold = s;
+    }
+    if (!queries || chunk > SUMMED_AT_ONCE) return;
+    for (int k = 0; k < x.states; k++)
+        if (!has_slot_layout(l, &x.state[k])) return;
+    struct stmt *const own = stmts_copy(l, keys, keys->next), *const folds = stmts_copy(l, fold, queries);
+    find_products(&x, own->body, chunk, false);
+    bool any = false;
+    for (int k = 0; k < x.states; k++) {
+        struct stmt *const dot = x.state[k].dot;
+        if (!dot) continue;
+        struct ref *const to = &dot->assign[0].to;
+        to->of = x.state[k].carried;
+        for (int n = 0; n + 1 < to->rank; n++) to->sub[n] = to->sub[n + 1];
+        to->rank--;
+        dot->assign[0].fold = FOLD_SUM;
+        dot->assign[0].compensation = x.state[k].compensation + 1;
+        any = true;
+    }
+    if (!any) return;
+    c->one_thread.keys = own;
+    c->one_thread.folds = without_slots(&x, folds);
+}

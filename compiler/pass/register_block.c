@@ -1,0 +1,29 @@
+/* Chooses how much of a computation is in registers at a time: the size of the block of sums for a product, and the
+   number of vectors for a map. */
+#include "pass.h"
+#include "../schedule/schedule.h"
+
+void pass_register_block(struct compilation *c)
+{
+    c->registers = schedule_block(c->target, c->schedule);
+}
+
+const char *knob_rows(const struct knob_case *x, struct tune_knob *knob)
+{
+    (void)x;
+    knob_set_values(knob, DEFAULT_ROWS, 3, (const int64_t[]){4, 8, 12});
+    return NULL;
+}
+
+const char *knob_vectors(const struct knob_case *x, struct tune_knob *knob)
+{
+    const int by_default = schedule_max_vectors(x->target, DEFAULT_ROWS);
+    knob_set_values(knob, by_default, 2, by_default > 2 ? (const int64_t[]){2, 3} : (const int64_t[]){1, 3});
+    return NULL;
+}
+
+const char *knob_unroll(const struct knob_case *x, struct tune_knob *knob)
+{
+    knob_set_values(knob, schedule_max_vectors(x->target, DEFAULT_ROWS), 3, (const int64_t[]){1, 2, 4});
+    return NULL;
+}

@@ -1,0 +1,342 @@
+/* Finds the features of a weight. The weight is written as a tree of sums and products. Each factor in the tree depends
+   only on the query or only on the key. */
+#include "separate.h"
+#include "../../analysis/analysis.h"
+
+#include <string.h>
+
+const struct expr *separate_make(const struct separation *x, enum expr_op op, const struct expr *a,
+                                 const struct expr *b)
+{
+    return expr_make(x->m, op, a, b, NULL);
+}
+
+const struct expr *separate_query_position(const struct separation *x)
+{
+    const struct expr *ahead = separate_make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream),
+                                             expr_leaf(x->m, EXPR_SIZE, x->lane));
+    return separate_make(x, EXPR_ADD, expr_leaf(x->m, EXPR_INDEX, x->lane), ahead);
+}
+
+/* ---- from the expression to features ---- */
+
+bool separate_uses_axis(const struct separation *x, const struct expr *e, int axis)
+{
+    return expr_uses_axis(e, x->value->operand, axis);
+}
+
+static struct node *node(struct separation *x, enum node_kind kind, const struct node *a, const struct node *b,
+                         int64_t features)
+{
+    struct node *n = arena_alloc(x->m->arena, sizeof *n);
+    *n = (struct node){.kind = kind, .a = a, .b = b, .features = features};
+    return n;
+}
+
+static struct node *factor(struct separation *x, const struct expr *query, const struct expr *key)
+{
+    struct node *n = node(x, NODE_FACTOR, NULL, NULL, 1);
+    n->factor[QUERY] = query;
+    n->factor[KEY] = key;
+    return n;
+}
+
+/* Finds the features of an inner product over one constant axis, with one factor that depends on i and one factor that
+   depends on j. */
+static struct node *inner_product(struct separation *x, const struct ref *r)
+{
+    const struct value *v = &x->g->value[r->of];
+    if (v->op != GRAPH_CONTRACT || v->where) return NULL;
+    struct ref plain = graph_ref(x->g, r->of, NULL);
+    if (!ref_equal(r, &plain)) return NULL;
+    int summed = -1;
+    for (int a = 0; a < x->m->axes; a++) {
+        bool used = ref_uses_axis(&v->operand[0], a) || ref_uses_axis(&v->operand[1], a), kept = false;
+        for (int k = 0; k < v->rank; k++) kept |= v->axes[k] == a;
+        if (!used || kept) continue;
+        if (summed >= 0 || x->m->axis[a].source != SIZE_CONSTANT) return NULL;
+        summed = a;
+    }
+    if (summed < 0) return NULL;
+    struct node *n = node(x, NODE_LEAF, NULL, NULL, x->m->axis[summed].extent);
+    n->axis = summed;
+    for (int k = 0; k < 2; k++) {
+        bool query = ref_uses_axis(&v->operand[k], x->lane), key = ref_uses_axis(&v->operand[k], x->stream);
+        if (query == key) return NULL;
+        n->leaf[key ? KEY : QUERY] = v->operand[k];
+    }
+    return n->leaf[QUERY].rank && n->leaf[KEY].rank ? n : NULL;
+}
+
+/* Whether an exponential is a factor of the value. */
+static bool exponential_factor(const struct graph *g, const struct value *v, const struct expr *e)
+{
+    if (e->op == EXPR_MUL) return exponential_factor(g, v, e->arg[0]) || exponential_factor(g, v, e->arg[1]);
+    if (e->op != EXPR_OPERAND) return e->op == EXPR_EXP || e->op == EXPR_EXP2;
+    const struct value *inner = &g->value[v->operand[e->integer].of];
+    return inner->op == GRAPH_MAP && exponential_factor(g, inner, inner->expr);
+}
+
+static bool grows_exponentially(const struct graph *g, int v)
+{
+    return g->value[v].op == GRAPH_MAP && exponential_factor(g, &g->value[v], g->value[v].expr);
+}
+
+bool separate_grows(const struct separation *x, const struct node *n)
+{
+    if (!n) return false;
+    if (n->kind == NODE_LEAF) return grows_exponentially(x->g, n->leaf[KEY].of);
+    if (n->kind == NODE_FACTOR) return exponential_factor(x->g, x->value, n->factor[KEY]);
+    return separate_grows(x, n->a) || separate_grows(x, n->b);
+}
+
+const struct node *separate_none(struct separation *x, const char *why)
+{
+    const char *const said = x->c->reason;
+    if (!said)
+        x->c->reason = why;
+    else if (!strstr(said, why))
+        x->c->reason = arena_printf(x->m->arena, "%s; and %s", said, why);
+    return NULL;
+}
+
+const struct node *separate_too_many(struct separation *x)
+{
+    return separate_none(x, arena_printf(x->m->arena, "it would have more than %d features", MAX_FEATURES));
+}
+
+/* Finds the features of an exponential that depends on query and key. */
+static const struct node *decay(struct separation *x, const struct expr *e)
+{
+    struct decay found;
+    const struct expr *position = separate_query_position(x);
+    const char *why = decay_of(x->m, x->value, x->lane, x->stream, x->last == position, e, &found);
+    if (!why && !x->last)
+        why = "a weight that decays with the distance between query and key has a linear form only under a mask "
+              "that ends at the query, such as 'causal'";
+    if (why) return separate_none(x, why);
+    struct node *n = node(x, NODE_DECAY, NULL, NULL, 1);
+    n->base = found.base;
+    if (x->decays < MAX_DECAYS) {
+        const struct expr *distance = separate_make(x, EXPR_SUB, position, expr_leaf(x->m, EXPR_INDEX, x->stream));
+        x->decay[x->decays] = e;
+        x->written[x->decays++] = separate_make(
+            x, EXPR_MUL,
+            separate_make(x, EXPR_MUL, separate_make(x, EXPR_POW, found.base, distance), found.factor[QUERY]),
+            found.factor[KEY]);
+    }
+    if (expr_is_real(found.factor[QUERY], 1) && expr_is_real(found.factor[KEY], 1)) return n;
+    return node(x, NODE_PRODUCT, factor(x, found.factor[QUERY], found.factor[KEY]), n, 1);
+}
+
+/* Returns the operation in the user's C syntax. */
+static const char *as_written(struct arena *arena, enum expr_op op)
+{
+    if (op == EXPR_SELECT) return "a choice '? :'";
+    if (op == EXPR_NOT || expr_infix(op)) return arena_printf(arena, "'%s'", op == EXPR_NOT ? "!" : expr_infix(op));
+    const bool prefixed = op == EXPR_ABS || op == EXPR_MIN || op == EXPR_MAX;
+    return arena_printf(arena, "%s%s(…)", prefixed ? "f" : "", expr_name(op));
+}
+
+/* Finds the features of a quotient. `a` holds the features of the dividend, or NULL. */
+static const struct node *quotient(struct separation *x, const struct expr *e, const struct node *a)
+{
+    if (separate_uses_axis(x, e->arg[1], x->lane) && separate_uses_axis(x, e->arg[1], x->stream)) {
+        if (e->arg[1]->op != EXPR_POW)
+            return separate_none(x, "a quotient whose divisor depends on both query and key has no finite features");
+        const struct node *power = separate_find(
+            x, separate_make(x, EXPR_POW, e->arg[1]->arg[0], separate_make(x, EXPR_NEG, e->arg[1]->arg[1], NULL)));
+        return power && a ? node(x, NODE_PRODUCT, power, a, a->features) : NULL;
+    }
+    if (!a) return NULL;
+    const struct expr *one = expr_real(x->m, 1), *inverse = expr_make(x->m, EXPR_DIV, one, e->arg[1], NULL);
+    bool of_key = separate_uses_axis(x, e->arg[1], x->stream);
+    return node(x, NODE_PRODUCT, factor(x, of_key ? one : inverse, of_key ? inverse : one), a, a->features);
+}
+
+/* Continues after a term without features, so that the user sees all the reasons at once. */
+const struct node *separate_find(struct separation *x, const struct expr *e)
+{
+    bool query = separate_uses_axis(x, e, x->lane), key = separate_uses_axis(x, e, x->stream);
+    if (!query || !key) return key ? factor(x, expr_real(x->m, 1), e) : factor(x, e, expr_real(x->m, 1));
+    if (e->op == EXPR_OPERAND) {
+        const struct node *product = inner_product(x, &x->value->operand[e->integer]);
+        if (!product)
+            return separate_none(x, "a value that depends on both query and key is not an inner product over features");
+        if (grows_exponentially(x->g, product->leaf[QUERY].of) && grows_exponentially(x->g, product->leaf[KEY].of))
+            x->exponentials = true;
+        return product;
+    }
+    if (e->op == EXPR_NEG) {
+        const struct node *a = separate_find(x, e->arg[0]);
+        return a ? node(x, NODE_PRODUCT, factor(x, expr_real(x->m, -1), expr_real(x->m, 1)), a, a->features) : NULL;
+    }
+    if (e->op == EXPR_EXP || e->op == EXPR_EXP2 || e->op == EXPR_POW) return decay(x, e);
+    if (e->op != EXPR_ADD && e->op != EXPR_SUB && e->op != EXPR_MUL && e->op != EXPR_DIV)
+        return separate_none(
+            x, arena_printf(x->m->arena, "%s of query and key has no finite features", as_written(x->m->arena, e->op)));
+    const struct node *a = separate_find(x, e->arg[0]);
+    if (a && a->features > MAX_FEATURES) a = separate_too_many(x);
+    if (e->op == EXPR_DIV) return quotient(x, e, a);
+    if (e->op == EXPR_MUL && e->arg[0] == e->arg[1] && !a) return NULL;
+    if (e->op == EXPR_MUL && e->arg[0] == e->arg[1]) {
+        if (a->kind == NODE_FACTOR) return node(x, NODE_PRODUCT, a, a, 1);
+        return node(x, NODE_SQUARE, a, NULL, a->features * (a->features + 1) / 2);
+    }
+    const struct node *b = separate_find(x, e->arg[1]);
+    if (b && b->features > MAX_FEATURES) b = separate_too_many(x);
+    if (!a || !b) return NULL;
+    if (e->op == EXPR_MUL) return node(x, NODE_PRODUCT, a, b, a->features * b->features);
+    if (e->op == EXPR_SUB)
+        b = node(x, NODE_PRODUCT, factor(x, expr_real(x->m, -1), expr_real(x->m, 1)), b, b->features);
+    return node(x, NODE_SUM, a, b, a->features + b->features);
+}
+
+/* ---- from features to expressions ---- */
+
+/* Returns the operand of one side's map that reads `r`, or NULL if the map has no room for a new operand. */
+static const struct expr *operand_of(struct separation *x, enum side side, const struct ref *r)
+{
+    struct value *v = &x->made[side];
+    int k = 0;
+    while (k < v->operands && !ref_equal(&v->operand[k], r)) k++;
+    if (k == MAX_OPERANDS) return NULL;
+    if (k == v->operands) v->operand[v->operands++] = *r;
+    return expr_leaf(x->m, EXPR_OPERAND, k);
+}
+
+/* Returns feature f of one side, where f is an integer expression. Returns NULL if the map would have too many
+   operands. */
+static const struct expr *feature(struct separation *x, const struct node *n, enum side side, const struct expr *f)
+{
+    switch (n->kind) {
+    case NODE_LEAF: {
+        struct ref r = n->leaf[side];
+        for (int k = 0; k < r.rank; k++)
+            r.sub[k] = expr_replace(x->m, r.sub[k], expr_leaf(x->m, EXPR_INDEX, n->axis), f);
+        return operand_of(x, side, &r);
+    }
+    case NODE_FACTOR: {
+        const struct expr *with[MAX_OPERANDS] = {NULL};
+        for (int k = 0; k < x->value->operands; k++) {
+            with[k] = expr_leaf(x->m, EXPR_OPERAND, k);
+            if (!expr_uses(n->factor[side], with[k])) continue;
+            if (!(with[k] = operand_of(x, side, &x->value->operand[k]))) return NULL;
+        }
+        return expr_bind(x->m, n->factor[side], with);
+    }
+    case NODE_DECAY: {
+        /* No key precedes the first chunk; without the select, a query there would take base to an unbounded power. */
+        const struct expr *own = side == KEY ? expr_leaf(x->m, EXPR_INDEX, x->stream) : separate_query_position(x);
+        const struct expr *steps = side == KEY ? separate_make(x, EXPR_SUB, x->end[KEY], own)
+                                               : separate_make(x, EXPR_SUB, own, x->end[QUERY]);
+        if (side == QUERY) steps = expr_make(x->m, EXPR_SELECT, x->before, expr_int(x->m, 0), steps);
+        return separate_make(x, EXPR_POW, n->base, steps);
+    }
+    case NODE_SUM: {
+        const struct expr *count = expr_int(x->m, n->a->features);
+        const struct expr *in_a = n->a->features == 1
+                                      ? expr_int(x->m, 0)
+                                      : separate_make(x, EXPR_MIN, f, expr_int(x->m, n->a->features - 1));
+        const struct expr *in_b = n->b->features == 1 ? expr_int(x->m, 0)
+                                                      : separate_make(x, EXPR_MAX, separate_make(x, EXPR_SUB, f, count),
+                                                                      expr_int(x->m, 0));
+        const struct expr *a = feature(x, n->a, side, in_a), *b = feature(x, n->b, side, in_b);
+        return a && b ? expr_make(x->m, EXPR_SELECT, separate_make(x, EXPR_LT, f, count), a, b) : NULL;
+    }
+    case NODE_PRODUCT: {
+        const struct expr *count = expr_int(x->m, n->b->features);
+        const struct expr *a = feature(x, n->a, side,
+                                       n->a->features == 1 ? expr_int(x->m, 0) : separate_make(x, EXPR_DIV, f, count));
+        const struct expr *b = feature(x, n->b, side, n->a->features == 1 ? f : separate_make(x, EXPR_MOD, f, count));
+        return a && b ? separate_make(x, EXPR_MUL, a, b) : NULL;
+    }
+    case NODE_SQUARE: {
+        /* The index is f = t * n + k, for the product of elements k and (k + t) mod n; t = 0 gives the squares. If n
+           is even, t = n/2 would repeat each pair; the features end halfway through it. */
+        const struct expr *count = expr_int(x->m, n->a->features), *t = separate_make(x, EXPR_DIV, f, count),
+                          *first = separate_make(x, EXPR_MOD, f, count);
+        const struct expr *a = feature(x, n->a, side, first),
+                          *b = feature(x, n->a, side,
+                                       separate_make(x, EXPR_MOD, separate_make(x, EXPR_ADD, first, t), count));
+        if (!a || !b) return NULL;
+        const struct expr *product = separate_make(x, EXPR_MUL, a, b);
+        if (side == KEY || n->a->features == 1) return product;
+        const struct expr *once = separate_make(x, EXPR_EQ, t, expr_int(x->m, 0));
+        return separate_make(x, EXPR_MUL, product,
+                             expr_make(x->m, EXPR_SELECT, once, expr_real(x->m, 1), expr_real(x->m, 2)));
+    }
+    }
+    return NULL;
+}
+
+const struct expr *separate_kept(struct separation *x, const struct node *n, const struct expr *f, int64_t chunk)
+{
+    const struct expr *one = expr_real(x->m, 1), *a = NULL, *b = NULL;
+    switch (n->kind) {
+    case NODE_LEAF:
+    case NODE_FACTOR: return NULL;
+    case NODE_DECAY:
+        return separate_make(x, EXPR_POW, n->base,
+                             program_folds_states(&x->c->program) ? expr_leaf(x->m, EXPR_SIZE, x->stream)
+                                                                  : expr_int(x->m, chunk));
+    case NODE_SUM:
+        a = separate_kept(x, n->a, f, chunk);
+        b = separate_kept(x, n->b, separate_make(x, EXPR_SUB, f, expr_int(x->m, n->a->features)), chunk);
+        if (!a && !b) return NULL;
+        return expr_make(x->m, EXPR_SELECT, separate_make(x, EXPR_LT, f, expr_int(x->m, n->a->features)), a ? a : one,
+                         b ? b : one);
+    case NODE_PRODUCT:
+        a = separate_kept(x, n->a, separate_make(x, EXPR_DIV, f, expr_int(x->m, n->b->features)), chunk);
+        b = separate_kept(x, n->b, separate_make(x, EXPR_MOD, f, expr_int(x->m, n->b->features)), chunk);
+        break;
+    case NODE_SQUARE: {
+        const struct expr *count = expr_int(x->m, n->a->features), *first = separate_make(x, EXPR_MOD, f, count);
+        a = separate_kept(x, n->a, first, chunk);
+        b = separate_kept(
+            x, n->a,
+            separate_make(x, EXPR_MOD, separate_make(x, EXPR_ADD, first, separate_make(x, EXPR_DIV, f, count)), count),
+            chunk);
+        break;
+    }
+    }
+    return a && b ? separate_make(x, EXPR_MUL, a, b) : a ? a : b;
+}
+
+const struct expr *separate_same_id(const struct separation *x, const struct expr *position, const struct expr *end)
+{
+    const struct expr *like = x->id[KEY], *a = expr_id(x->m, EXPR_ID, like->name, like->arg[0], position, NULL);
+    return separate_make(x, EXPR_EQ, a, expr_id(x->m, EXPR_ID, like->name, like->arg[0], end, NULL));
+}
+
+const struct expr *separate_end_before(const struct separation *x, const struct expr *chunk, int64_t length)
+{
+    const struct expr *begin = separate_make(x, EXPR_MUL, chunk, expr_int(x->m, length));
+    return separate_make(x, EXPR_SUB, separate_make(x, EXPR_MIN, begin, expr_leaf(x->m, EXPR_SIZE, x->stream)),
+                         expr_int(x->m, 1));
+}
+
+const struct expr *separate_of_last_id(const struct separation *x, const struct expr *e, int64_t chunk)
+{
+    const struct expr *end = separate_end_before(x, expr_leaf(x->m, EXPR_INDEX, x->chunk_axis), chunk);
+    return expr_make(x->m, EXPR_SELECT, separate_same_id(x, x->id[KEY]->arg[1], end), e, expr_real(x->m, 0));
+}
+
+int separate_feature_map(struct separation *x, const struct node *n, enum side side, int axis, int64_t chunk)
+{
+    x->made[side] = graph_value(GRAPH_MAP, 0, NULL);
+    struct value *v = &x->made[side];
+    v->expr = feature(x, n, side, expr_leaf(x->m, EXPR_INDEX, axis));
+    if (!v->expr) return -1;
+    if (side == KEY && x->id[KEY]) v->expr = separate_of_last_id(x, v->expr, chunk);
+    for (int k = 0; k < x->value->rank; k++) {
+        bool used = x->value->axes[k] == (side == KEY ? x->stream : x->lane) ||
+                    (expr_axes(v->expr) >> x->value->axes[k] & 1);
+        for (int o = 0; o < v->operands; o++) used |= ref_uses_axis(&v->operand[o], x->value->axes[k]);
+        if (used) v->axes[v->rank++] = x->value->axes[k];
+    }
+    if (x->chunk_axis >= 0 && (expr_axes(v->expr) >> x->chunk_axis & 1)) v->axes[v->rank++] = x->chunk_axis;
+    v->axes[v->rank++] = axis;
+    graph_insert(x->g, x->weight, *v);
+    return x->weight++;
+}

@@ -1,0 +1,332 @@
+/* Finds finite features. If the weight w(i, j) is an inner product of a vector of i and a vector of j, then the
+   state, the sum over j of (features of j) * v_j, is computed once for all queries: the cost is linear in the number
+   of keys. The rules look only at the weight's expression:
+   - <a_i, b_j>: the features are a_i and b_j.
+   - x + y: the features of x, followed by the features of y.
+   - x * y: each feature of x times each feature of y (tensor product).
+   - x * x: half of the products, because the other half is equal. With n features, these are the products of elements
+     k and (k + t) mod n for t = 0 … n/2. The products are doubled on one side.
+   - A factor that depends only on i, depends only on j or is constant goes to that side.
+   - base^(i - j): base^(i - e) and base^(e - j), where e is the last key before i's chunk. The exponents stay small
+     and the factors at most 1.
+   If all queries see the same keys, the state is one sum over these keys. If query i sees the keys j <= x(i), the
+   state is carried from chunk to chunk and covers the chunks before the chunk of x(i). Keys in that chunk are summed
+   quadratically, with the weight as it was written (Kacham, Mirrokni and Zhong, 2024, section 3.1). A select on
+   "same chunk" gives that chunk another weight (section 3.2). */
+#include "../pass.h"
+#include "separate.h"
+#include "../../analysis/analysis.h"
+#include "../../cost/cost.h"
+#include "../../schedule/schedule.h"
+#include "../../spec/spec.h"
+
+/* The cost in FLOPs of a map for a pair within a chunk, after the inner product (A_MAP), and of each feature that is an
+   exponential (A_FUNCTION). */
+static const double A_MAP = 16, A_FUNCTION = 24;
+
+/* ---- the regions ---- */
+
+static const struct expr *chunk_number(const struct separation *x, const struct expr *position, int64_t chunk)
+{
+    return separate_make(x, EXPR_DIV, separate_make(x, EXPR_MAX, position, expr_int(x->m, 0)), expr_int(x->m, chunk));
+}
+
+/* ---- the rewriting ---- */
+
+struct plan {
+    int64_t chunk;
+    const struct node *features;
+    const struct expr *near,
+        *last;                 /* `near`: the weight within a chunk; `last`: the last key that a query sees, or NULL */
+    const struct expr *region; /* NULL: all keys */
+    int64_t reach, ahead; /* The state covers `reach` chunks before the query's own, 0: all. The quadratic sum covers
+                             `ahead` chunks after it; -1: it ends within the query's own. */
+    int users, user[MAX_OPERANDS];
+};
+
+/* `other` is the second factor of the sum. Makes a copy of this factor that is 0 for keys whose features are 0 because
+   their id differs. Otherwise infinity or NaN in the factor would reach the state. Returns the copy's number. */
+static int of_last_id_too(struct separation *x, const struct ref *other, int64_t chunk)
+{
+    struct value own = graph_value(GRAPH_MAP, 0, NULL);
+    own.operand[own.operands++] = *other;
+    own.expr = separate_of_last_id(x, expr_leaf(x->m, EXPR_OPERAND, 0), chunk);
+    for (int k = 0; k < other->rank; k++) own.axes[own.rank++] = ref_axis(other, k);
+    own.axes[own.rank++] = x->chunk_axis;
+    graph_insert(x->g, x->weight, own);
+    return x->weight++;
+}
+
+/* Makes the state: the sum over keys of (features of the key) * (the other factor of `sum`, if any). The sum runs over
+   all keys, or over the keys before chunk c. */
+static int state_of(struct separation *x, const struct value *sum, int key_features, int feature_axis,
+                    const struct plan *plan)
+{
+    int chunk_axis = x->chunk_axis;
+    const struct value *features = &x->g->value[key_features];
+    const struct ref *other = NULL;
+    for (int k = 0; k < sum->operands; k++)
+        if (sum->operand[k].of != x->weight) other = &sum->operand[k];
+    int axes[MAX_RANK], rank = 0;
+    for (int k = 0; k < x->value->rank; k++) {
+        int a = x->value->axes[k];
+        bool used = other && ref_uses_axis(other, a);
+        for (int f = 0; f < features->rank; f++) used |= features->axes[f] == a;
+        if (used && a != x->stream && a != x->lane) axes[rank++] = a;
+    }
+    if (chunk_axis >= 0) axes[rank++] = chunk_axis;
+    axes[rank++] = feature_axis;
+    for (int k = 0; other && k < sum->rank; k++)
+        if (ref_uses_axis(other, sum->axes[k]) && x->m->axis[sum->axes[k]].source == SIZE_CONSTANT)
+            axes[rank++] = sum->axes[k];
+    struct value state = graph_value(other ? GRAPH_CONTRACT : GRAPH_REDUCE, rank, axes);
+    state.fold = other ? FOLD_SET : FOLD_SUM;
+    state.operand[state.operands++] = graph_ref(x->g, key_features, NULL);
+    if (other)
+        state.operand[state.operands++] = x->id[KEY] ? graph_ref(x->g, of_last_id_too(x, other, plan->chunk), NULL)
+                                                     : *other;
+    if (chunk_axis >= 0) {
+        const struct expr *begin = separate_make(x, EXPR_MUL, expr_leaf(x->m, EXPR_INDEX, chunk_axis),
+                                                 expr_int(x->m, plan->chunk));
+        state.where = separate_make(x, EXPR_LT, expr_leaf(x->m, EXPR_INDEX, x->stream), begin);
+        if (plan->reach) {
+            const struct expr *first = separate_make(x, EXPR_SUB, begin, expr_int(x->m, plan->reach * plan->chunk));
+            state.where = separate_make(
+                x, EXPR_AND, separate_make(x, EXPR_LE, first, expr_leaf(x->m, EXPR_INDEX, x->stream)), state.where);
+        }
+        state.keep = separate_kept(x, plan->features, expr_leaf(x->m, EXPR_INDEX, feature_axis), plan->chunk);
+        if (x->id[KEY]) { /* The state is reset when another id begins. */
+            const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, chunk_axis),
+                              *next = separate_make(x, EXPR_ADD, chunk, expr_int(x->m, 1));
+            const struct expr *goes_on = separate_same_id(x, separate_end_before(x, next, plan->chunk),
+                                                          separate_end_before(x, chunk, plan->chunk));
+            state.keep = expr_make(x->m, EXPR_SELECT, goes_on, state.keep ? state.keep : expr_real(x->m, 1),
+                                   expr_real(x->m, 0));
+        }
+    }
+    if (chunk_axis < 0) state.where = plan->region;
+    graph_insert(x->g, x->weight, state);
+    return x->weight++;
+}
+
+/* Inserts `v` before value *at and advances *at; returns the new value's number. */
+static int insert_before(struct graph *g, int *at, struct value v)
+{
+    graph_insert(g, *at, v);
+    return (*at)++;
+}
+
+/* Finds the sums of the weight over keys. Returns false if the sums have different regions, or if a value other than
+   these sums uses the weight. */
+static bool find_sums(const struct separation *x, struct plan *plan, const struct expr **where)
+{
+    const struct graph *g = x->g;
+    for (int w = 0; w < g->values; w++)
+        for (int k = 0; k < g->value[w].operands; k++) {
+            if (g->value[w].operand[k].of != x->weight) continue;
+            const struct value *user = &g->value[w];
+            struct ref plain = graph_ref(g, x->weight, NULL);
+            bool sums = user->op == GRAPH_CONTRACT ||
+                        (user->op == GRAPH_REDUCE && user->fold == FOLD_SUM && user->init == 0);
+            if (!sums || !ref_equal(&user->operand[k], &plain) || plan->users == MAX_OPERANDS ||
+                (plan->users && user->where != *where))
+                return false;
+            for (int a = 0; a < user->rank; a++)
+                if (user->axes[a] == x->stream) return false;
+            *where = user->where;
+            plan->user[plan->users++] = w;
+        }
+    return true;
+}
+
+/* Sets the plan's region and last key. Returns false if no state fits the region. */
+static bool find_region(struct separation *x, const struct expr *where, struct plan *plan)
+{
+    x->id[QUERY] = x->id[KEY] = NULL;
+    plan->region = where ? separate_without_ids(x, where) : NULL;
+    struct blocks blocks;
+    if (separate_window_of_blocks(x, plan->region, &blocks)) {
+        if (x->id[KEY]) return separate_none(x, "no state can be carried for a window of blocks with ids") != NULL;
+        if (blocks.reach > MAX_RECENT)
+            return separate_none(x,
+                                 arena_printf(x->m->arena, "its window has more than %d blocks, and each needs a state",
+                                              MAX_RECENT)) != NULL;
+        plan->chunk = blocks.length;
+        plan->reach = blocks.reach;
+        plan->ahead = blocks.causal ? -1 : blocks.ahead;
+        plan->region = blocks.region;
+        plan->last = separate_query_position(x);
+    } else if (!separate_prefix_region(x, &plan->region, &plan->last))
+        return separate_none(x,
+                             "a carried state can gain keys but not lose them, so the mask must be 'none', 'causal', "
+                             "'prefix', 'block_window' or a combination of these") != NULL;
+    if (x->id[KEY]) { /* Ids never decrease, so keys before a query's chunk have ids no larger than the query's, unless
+                         that chunk comes after the query. */
+        if (!plan->last || !separate_not_ahead(x, plan->last, x->id[QUERY]->arg[1]))
+            return separate_none(x, "its mask lets a query see later keys that share its id, and no state can be "
+                                    "carried for these") != NULL;
+        plan->region = separate_make(x, EXPR_AND, plan->region, separate_make(x, EXPR_EQ, x->id[QUERY], x->id[KEY]));
+    }
+    return true;
+}
+
+/* Whether only sums over one region use the weight, and features can replace the weight. Fills in the plan. */
+static bool make_plan(struct separation *x, struct plan *plan)
+{
+    const struct expr *where = NULL, *far = x->value->expr;
+    *plan = (struct plan){.chunk = x->c->spec->block, .ahead = -1};
+    x->exponentials = false;
+    if (!find_sums(x, plan, &where) || !plan->users) return false;
+    x->c->reason = NULL;
+    const bool carried = find_region(x, where, plan);
+    if (!carried) { /* Continue as if the mask were 'causal', to report what else prevents a linear form. */
+        *plan = (struct plan){.chunk = x->c->spec->block, .ahead = -1, .last = separate_query_position(x)};
+        x->id[QUERY] = x->id[KEY] = NULL;
+    }
+    x->last = plan->last;
+    x->decays = 0;
+    plan->near = far;
+    if (plan->last && plan->chunk &&
+        far->op == EXPR_SELECT) { /* The weight differs if query and key are in one chunk. */
+        const struct expr *j = expr_leaf(x->m, EXPR_INDEX, x->stream), *size = expr_int(x->m, plan->chunk), *number[2],
+                          *position[2] = {plan->last, j};
+        for (int k = 0; k < 2; k++)
+            number[k] = separate_make(
+                x, EXPR_DIV,
+                separate_make(x, EXPR_SUB, position[k], separate_make(x, EXPR_FLOORMOD, position[k], size)), size);
+        if (far->arg[0] == separate_make(x, EXPR_EQ, number[0], number[1]) ||
+            far->arg[0] == separate_make(x, EXPR_EQ, number[1], number[0])) {
+            if (plan->ahead < 0) plan->near = far->arg[1];
+            far = far->arg[2];
+        } else if (!carried)
+            return false;
+        else if (separate_uses_axis(x, far->arg[0], x->lane) && separate_uses_axis(x, far->arg[0], x->stream))
+            return separate_none(x, "under its mask, the block with another weight is not the query's chunk") != NULL;
+    }
+    if (!expr_has(far, EXPR_OPERAND)) return separate_none(x, "its weight depends only on positions") != NULL;
+    plan->features = separate_find(x, far);
+    if (plan->features && plan->features->features > MAX_FEATURES) return separate_too_many(x) != NULL;
+    if (!carried) return false;
+    if (plan->features && plan->reach && x->decays)
+        return separate_none(x, "no state can be carried for a window of blocks if the weight decays with distance") !=
+               NULL;
+    if (plan->features && x->id[KEY] && separate_grows(x, plan->features))
+        return separate_none(x, "exponential features with ids are not compiled yet") != NULL;
+    for (int k = 0; k < x->decays && plan->features; k++)
+        plan->near = expr_replace(x->m, plan->near, x->decay[k], x->written[k]);
+    if (plan->features && plan->chunk == 0) {
+        double features = (double)plan->features->features, columns = (double)x->c->spec->value_dim + 1;
+        double pair = x->exponentials ? A_FUNCTION * features : 2.0 * (double)x->c->spec->head_dim + A_MAP;
+        plan->chunk = schedule_knob(x->c, "chunk", chunk_length(features, columns, pair + 2 * columns));
+        x->c->separated.chunk_is_free = true;
+    }
+    return plan->features && plan->features->kind != NODE_FACTOR;
+}
+
+static void rewrite(struct separation *x, struct plan *plan)
+{
+    struct module *m = x->m;
+    int feature_axis = module_axis(m, "f", SIZE_CONSTANT, plan->features->features);
+    int chunk_axis = x->chunk_axis = plan->last ? module_axis(m, "chunk", SIZE_CHUNKS, plan->chunk) : -1;
+    const struct expr *number = NULL;
+    if (plan->last) {
+        const struct expr *size = expr_int(m, plan->chunk), *one = expr_int(m, 1);
+        number = chunk_number(x, plan->last, plan->chunk);
+        x->c->separated.early_chunks |= plan->last != separate_query_position(x);
+        x->before = separate_make(x, EXPR_EQ, number, expr_int(m, 0));
+        x->end[QUERY] = separate_make(x, EXPR_SUB, separate_make(x, EXPR_MUL, number, size), one);
+        x->end[KEY] = separate_make(x, EXPR_SUB, separate_make(x, EXPR_MUL, expr_leaf(m, EXPR_INDEX, chunk_axis), size),
+                                    one);
+    }
+    int old = x->weight;
+    struct value *weight = arena_alloc(m->arena, sizeof *weight); /* inserting values moves the graph's own copy */
+    *weight = *x->value;
+    x->value = weight;
+    int query = separate_feature_map(x, plan->features, QUERY, feature_axis, plan->chunk),
+        key = query < 0 ? -1 : separate_feature_map(x, plan->features, KEY, feature_axis, plan->chunk);
+    if (key < 0) return;
+    x->c->separated.features = plan->features->features;
+    x->c->separated.reach = plan->reach;
+    x->c->separated.near_keys = !plan->last       ? 0
+                                : plan->ahead < 0 ? (double)plan->chunk / 2
+                                                  : (double)(plan->ahead + 1) * (double)plan->chunk;
+    x->g->value[x->weight].expr = plan->near;
+    for (int u = 0; u < plan->users; u++) {
+        int at = plan->user[u] + (x->weight - old);
+        struct value sum = x->g->value[at];
+        int before = x->weight, state = state_of(x, &sum, key, feature_axis, plan);
+        at += x->weight - before;
+        sum = x->g->value[at];
+        struct value far = graph_value(GRAPH_CONTRACT, sum.rank, sum.axes);
+        far.operands = 2;
+        far.operand[0] = graph_ref(x->g, query, NULL);
+        far.operand[1] = graph_ref(x->g, state, NULL);
+        for (int k = 0; k < far.operand[1].rank && chunk_axis >= 0; k++)
+            if (ref_axis(&far.operand[1], k) == chunk_axis) far.operand[1].sub[k] = number;
+        if (!plan->last) {
+            x->g->value[at] = far;
+            continue;
+        }
+        int distant = insert_before(x->g, &at, far);
+        struct value near = x->g->value[at];
+        const struct expr *begin = separate_make(x, EXPR_MUL, number, expr_int(m, plan->chunk));
+        near.where = separate_make(x, EXPR_AND, plan->region,
+                                   separate_make(x, EXPR_LE, begin, expr_leaf(m, EXPR_INDEX, x->stream)));
+        int close = insert_before(x->g, &at, near);
+        struct value both = graph_value(GRAPH_MAP, sum.rank, sum.axes);
+        both.operands = 2;
+        both.operand[0] = graph_ref(x->g, close, NULL);
+        both.operand[1] = graph_ref(x->g, distant, NULL);
+        const struct expr *earlier = expr_leaf(m, EXPR_OPERAND, 1); /* only queries with the state's id read it */
+        if (x->id[KEY])
+            earlier = expr_make(m, EXPR_SELECT, separate_same_id(x, x->id[QUERY]->arg[1], x->end[QUERY]), earlier,
+                                expr_real(m, 0));
+        both.expr = separate_make(x, EXPR_ADD, expr_leaf(m, EXPR_OPERAND, 0), earlier);
+        x->g->value[at] = both;
+        for (int later = u + 1; later < plan->users; later++) plan->user[later] += 2;
+    }
+}
+
+void pass_separate(struct compilation *c)
+{
+    if (!c->program.linear) return;
+    struct separation separation = {.c = c, .g = c->graph, .m = c->graph->module}, *x = &separation;
+    struct roles roles;
+    roles_of(c->graph, 0, &roles);
+    x->lane = roles.lane;
+    x->stream = roles.stream;
+    if (x->lane < 0 || x->stream < 0) return;
+    for (int v = 0; v < c->graph->values; v++) {
+        const struct value *value = &c->graph->value[v];
+        bool pair = false, query = false;
+        for (int k = 0; k < value->rank; k++) {
+            pair |= value->axes[k] == x->stream;
+            query |= value->axes[k] == x->lane;
+        }
+        if (!pair || !query) continue;
+        if (value->op == GRAPH_CONTRACT)
+            v += graph_map_summed(c->graph, v); /* simplify removes it if it stays unused */
+        value = &c->graph->value[v];
+        if (value->op != GRAPH_MAP) continue;
+        struct plan plan;
+        x->weight = v;
+        x->value = value;
+        if (!make_plan(x, &plan)) continue;
+        /* Without 'algorithm: linear', a state too large for the caches is not worth it. */
+        if (c->spec->algorithm == ALGORITHM_AUTO && plan.features->features > MAX_CHOSEN) {
+            separate_none(
+                x,
+                arena_printf(
+                    x->m->arena,
+                    "it would have %lld features, too many to choose automatically; force it with 'algorithm: linear'",
+                    (long long)plan.features->features));
+            return;
+        }
+        rewrite(x, &plan);
+        graph_sweep(c->graph);
+        return;
+    }
+    if (c->spec->algorithm != ALGORITHM_LINEAR || !graph_has_pairs(c->graph)) return;
+    diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s",
+                      c->reason ? c->reason : "its weights are not summed over keys");
+}

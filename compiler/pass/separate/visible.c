@@ -1,0 +1,139 @@
+/* Finds out which keys a region lets a query see: whether the keys end at the query, and whether the keys are whole
+   blocks or a prefix of the sequence. */
+#include "separate.h"
+#include "../../analysis/analysis.h"
+
+/* Whether the condition is that query and key have the same id. Notes both ids. */
+static bool id_region(struct separation *x, const struct expr *where)
+{
+    const struct expr *key = expr_leaf(x->m, EXPR_INDEX, x->stream), *a = where->arg[0], *b = where->arg[1];
+    if (where->op != EXPR_EQ || a->op != EXPR_ID || b->op != EXPR_ID || a->name != b->name || a->arg[0] != b->arg[0])
+        return false;
+    const struct expr *of_query = b->arg[1] == key ? a : b, *of_key = b->arg[1] == key ? b : a;
+    if (of_key->arg[1] != key || (x->id[KEY] && (x->id[KEY] != of_key || x->id[QUERY] != of_query))) return false;
+    x->id[QUERY] = of_query;
+    x->id[KEY] = of_key;
+    return true;
+}
+
+const struct expr *separate_without_ids(struct separation *x, const struct expr *where)
+{
+    if (where->op != EXPR_AND) return id_region(x, where) ? NULL : where;
+    const struct expr *a = separate_without_ids(x, where->arg[0]), *b = separate_without_ids(x, where->arg[1]);
+    return a && b ? separate_make(x, EXPR_AND, a, b) : a ? a : b;
+}
+
+bool separate_not_ahead(const struct separation *x, const struct expr *last, const struct expr *query)
+{
+    int64_t distance;
+    if (last->op == EXPR_MIN)
+        return separate_not_ahead(x, last->arg[0], query) || separate_not_ahead(x, last->arg[1], query);
+    if (last->op == EXPR_MAX)
+        return separate_not_ahead(x, last->arg[0], query) && separate_not_ahead(x, last->arg[1], query);
+    return known_difference(x->m, query, last, &distance) && distance >= 0;
+}
+
+/* Returns the last key that a query sees. The query must see all keys up to this key, and later queries must see at
+   least as many keys. Returns NULL for any other region. */
+static const struct expr *last_key(const struct separation *x, const struct expr *where)
+{
+    const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->lane);
+    if (where->op == EXPR_OR || where->op == EXPR_AND) {
+        const struct expr *a = last_key(x, where->arg[0]), *b = last_key(x, where->arg[1]);
+        return a && b ? separate_make(x, where->op == EXPR_OR ? EXPR_MAX : EXPR_MIN, a, b) : NULL;
+    }
+    if ((where->op != EXPR_LE && where->op != EXPR_LT) || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->stream))
+        return NULL;
+    const struct expr *last = where->op == EXPR_LE ? where->arg[1]
+                                                   : separate_make(x, EXPR_SUB, where->arg[1], expr_int(x->m, 1)),
+                      *e = last;
+    if (last->type == TYPE_REAL) return NULL;
+    while (e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT) e = e->arg[0];
+    bool of_query = e == own || (e->op == EXPR_ADD && e->arg[0] == own && !expr_has(e->arg[1], EXPR_INDEX));
+    return of_query || !expr_has(e, EXPR_INDEX) ? last : NULL;
+}
+
+/* Whether e is the number of the block that contains `position`. Blocks have *of positions; *of is set if it was 0. */
+static bool is_block_number(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of)
+{
+    if (e->op != EXPR_DIV || e->arg[1]->op != EXPR_INT) return false;
+    const struct expr *size = e->arg[1],
+                      *start = separate_make(x, EXPR_SUB, position, separate_make(x, EXPR_FLOORMOD, position, size));
+    if (e->arg[0] != start || (*of && *of != size->integer)) return false;
+    *of = size->integer;
+    return true;
+}
+
+/* Whether e is the number of the block that contains `position`, plus a constant, *shift. */
+static bool is_block_shifted(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of,
+                             int64_t *shift)
+{
+    *shift = e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT ? e->arg[1]->integer : 0;
+    return is_block_number(x, *shift ? e->arg[0] : e, position, of);
+}
+
+static bool block_region(const struct separation *x, const struct expr *where, struct blocks *found)
+{
+    const struct expr *position = separate_query_position(x), *j = expr_leaf(x->m, EXPR_INDEX, x->stream);
+    if (where->op == EXPR_AND) return block_region(x, where->arg[0], found) && block_region(x, where->arg[1], found);
+    if (where->op != EXPR_LE) return false;
+    int64_t shift;
+    if (is_block_number(x, where->arg[1], j, &found->length) &&
+        is_block_shifted(x, where->arg[0], position, &found->length, &shift)) {
+        found->reach = found->reach < 0 || -shift < found->reach ? -shift : found->reach;
+        return true;
+    }
+    if (is_block_number(x, where->arg[0], j, &found->length) &&
+        is_block_shifted(x, where->arg[1], position, &found->length, &shift)) {
+        found->ahead = found->ahead < 0 || shift < found->ahead ? shift : found->ahead;
+        if (shift < 0) return false;
+    } else if (where->arg[0] == j && where->arg[1] == position)
+        found->causal = true;
+    else
+        return false;
+    found->region = found->region ? separate_make(x, EXPR_AND, found->region, where) : where;
+    return true;
+}
+
+bool separate_window_of_blocks(const struct separation *x, const struct expr *where, struct blocks *found)
+{
+    *found = (struct blocks){.reach = -1, .ahead = -1};
+    if (!where || !block_region(x, where, found) || found->reach <= 0 || (!found->causal && found->ahead < 0))
+        return false;
+    if (found->causal)
+        found->region = separate_make(x, EXPR_LE, expr_leaf(x->m, EXPR_INDEX, x->stream),
+                                      separate_query_position(x)); /* the last key is in the query's own block */
+    return true;
+}
+
+/* Finds the fixed distance from a query's position to `key`. Returns false if the distance is not known. */
+static bool after_query(const struct separation *x, const struct expr *key, int64_t *distance)
+{
+    int64_t of[2];
+    if (key->op != EXPR_MIN && key->op != EXPR_MAX)
+        return known_difference(x->m, key, separate_query_position(x), distance);
+    if (!after_query(x, key->arg[0], &of[0]) || !after_query(x, key->arg[1], &of[1])) return false;
+    *distance = of[(of[1] < of[0]) == (key->op == EXPR_MIN)];
+    return true;
+}
+
+bool separate_prefix_region(const struct separation *x, const struct expr **where, const struct expr **last)
+{
+    *last = NULL;
+    if (!*where) return true;
+    const struct expr *found = last_key(x, *where), *j = expr_leaf(x->m, EXPR_INDEX, x->stream),
+                      *one = expr_int(x->m, 1);
+    if (!found) return false;
+    bool all_alike = !expr_has(found, EXPR_INDEX);
+    *where = all_alike ? separate_make(x, EXPR_LT, j, separate_make(x, EXPR_ADD, found, one))
+                       : separate_make(x, EXPR_LE, j, found);
+    int64_t distance;
+    if (after_query(x, found, &distance) && (distance == 0 || distance == -1))
+        found = separate_query_position(
+            x); /* a query that does not see its own key still sees every key before its chunk */
+    else        /* the last key may be after all keys; no chunk is */
+        found = separate_make(x, EXPR_MIN, found,
+                              separate_make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream), one));
+    if (!all_alike) *last = found;
+    return true;
+}
