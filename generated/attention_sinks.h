@@ -1,9 +1,9 @@
 /* attention_sinks.h, made by attnc 0.1.0: attnc attention_sinks.yaml
    causal softmax attention to the first 4 tokens and to the 1020 positions up to a query
-   Xiao et al., Efficient Streaming Language Models with Attention Sinks (2024), section 3.2
+   Xiao et al., Efficient Streaming Language Models with Attention Sinks (ICLR 2024), section 3.2
    q [B,H,n_q,128]  k [B,G,n_k,128]  v [B,G,n_k,128]  out [B,H,n_q,128], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_attention_sinks_H
 #define ATTNC_attention_sinks_H
 

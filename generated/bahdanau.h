@@ -1,10 +1,10 @@
 /* bahdanau.h, made by attnc 0.1.0: attnc bahdanau.yaml
    additive attention, the score is a one-layer network of query and key
-   Bahdanau, Cho and Bengio, Neural Machine Translation by Jointly Learning to Align and Translate (2015),
+   Bahdanau, Cho and Bengio, Neural Machine Translation by Jointly Learning to Align and Translate (ICLR 2015),
    appendix A.1.2
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_bahdanau_H
 #define ATTNC_bahdanau_H
 

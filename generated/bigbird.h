@@ -1,11 +1,11 @@
 /* bigbird.h, made by attnc 0.1.0: attnc bigbird.yaml
    softmax attention to neighbouring blocks, to a few global tokens and to blocks drawn at random
-   Zaheer et al., Big Bird: Transformers for Longer Sequences (2020), section 2,
+   Zaheer et al., Big Bird: Transformers for Longer Sequences (NeurIPS 2020), section 2,
    with the base settings of appendix E.1: blocks of 64 tokens, a window of 3,
    2 global and 3 random blocks
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_bigbird_H
 #define ATTNC_bigbird_H
 

@@ -1,10 +1,10 @@
 /* cosine.h, made by attnc 0.1.0: attnc cosine.yaml
    softmax of scaled cosines
-   Henry et al., Query-Key Normalization for Transformers (2020), section 3; Liu et al., Swin Transformer V2 (2022),
-   section 3.3
+   Henry et al., Query-Key Normalization for Transformers (Findings of EMNLP 2020), section 3; Liu et al.,
+   Swin Transformer V2 (CVPR 2022), section 3.3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_cosine_H
 #define ATTNC_cosine_H
 

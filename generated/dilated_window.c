@@ -1,44 +1,54 @@
 /* dilated_window.c, made by attnc 0.1.0: attnc dilated_window.yaml
    C11 with GNU extensions, for a C compiler; C++ includes dilated_window.h.
    softmax attention to every other position on both sides of a query
-   Beltagy, Peters and Cohan, Longformer: The Long-Document Transformer (2020), section 3.1, dilated sliding window
+   Beltagy, Peters and Cohan, Longformer: The Long-Document Transformer (arXiv 2020), section 3.1,
+   dilated sliding window
 
-   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
-     graph dilated_window f32
-     axis b batch
-     axis g kv_heads
-     axis m members
-     axis i n_q
-     axis j n_k
-     axis d 64
-     axis e 64
-     %0 = input q [b g m i d]
-     %1 = input k [b g j d]
-     %2 = input v [b g j e]
-     %3 = contract [b g m i j] %0 %1
-     %4 = map [b g m i j] exp(mul(%3, 0.125))
-     %5 = reduce sum 0 [b g m i] %4 where and(and(le(add(add(i, sub(size(j), size(i))), -256), j), le(j, add(add(i,
-     sub(size(j), size(i))), 256))), eq(floormod(add(i, sub(size(j), size(i))), 2), floormod(j, 2)))
-     %6 = contract [b g m i e] %4 %2 where and(and(le(add(add(i, sub(size(j), size(i))), -256), j), le(j, add(add(i,
-     sub(size(j), size(i))), 256))), eq(floormod(add(i, sub(size(j), size(i))), 2), floormod(j, 2)))
-     %7 = map [b g m i e] select(eq(%5, 0.0), 0.0, div(%6, %5))
-     output %7
+   Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
+   e (64):
+     q [b g m i d]
+     k [b g j d]
+     v [b g j e]
+     x3 [b g m i j] = sum over d of q * k
+     x4 [b g m i j] = exp(x3 * 0.125)
+     x5 [b g m i] = sum over j of x4 if i + n_k - n_q + -256 <= j && j <= i + n_k - n_q + 256 && mod(i + n_k - n_q,
+     2) == mod(j, 2)
+     x6 [b g m i e] = sum over j of x4 * v if i + n_k - n_q + -256 <= j && j <= i + n_k - n_q + 256 && mod(i + n_k -
+     n_q, 2) == mod(j, 2)
+     x7 [b g m i e] = x5 == 0 ? 0 : x6 / x5
+     out = x7
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
-   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
-   Keys that no query of the tile sees are skipped.
-   Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
-   each key is read once, in chunks that threads share out, whose sums are added up in their order.
+   How: each vector lane holds one query. Keys are processed in tiles,
+   so row sums and maxima need no reduction across lanes.
+   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
+   For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
+   so each key is read once.
+   Threads share the chunks of keys, whose sums are added in their order.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
      generic    quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
+
+   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
+     (top)      struct call, and what all targets share
+     x86-64-v4  dilated_window_rows_v4, dilated_window_few_v4
+     x86-64-v3  dilated_window_rows_v3, dilated_window_few_v3
+     generic    dilated_window_rows_any, dilated_window_few_any
+     choice     struct version, which this machine runs
+     interface  dilated_window_workspace, dilated_window_forward, dilated_window_kernel
+
    Compile with: cc -O2 -fopenmp dilated_window.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "dilated_window.c is C, not C++: a C compiler has to compile it"
-#endif
+#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
+#error "dilated_window.c is C11, not C89: compile it without -std=, or with -std=gnu11"
+extern int dilated_window_is_c11;
+#elif !defined __GNUC__
+#error "dilated_window.c has the vectors of GNU C: gcc or clang has to compile it"
+extern int dilated_window_is_gnu_c;
+#else
 #include "dilated_window.h"
 
 #include <float.h>
@@ -53,17 +63,17 @@
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* copies for every caller would only double the time that compiling takes */
+#else /* a copy for every caller would only double the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
+#pragma GCC optimize("no-schedule-insns") /* scheduling ahead of register allocation spills */
 #endif
 
-struct call { /* what every thread needs to know */
+struct call { /* the arguments of a call, which all threads share */
     struct attn_problem p;
     const struct dilated_window_params *params;
     const float *q;
@@ -77,7 +87,8 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Waits until another thread has raised the number to that. */
+
+/* Waits until `*number` is at least `to`. A different thread raises the number. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -85,24 +96,24 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* it may need this processor */
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
 #endif
     }
 }
 
-/* Elements of the states come in groups, so that a thread may fold into the first while the one before it folds into
-   the last; how many segments each group has taken in stands on a line of its own. */
+/* The elements of the states are divided into groups, so a thread can fold into the first group while the thread before
+   it folds into the last. Each group has a counter of its segments, on a separate cache line. */
 enum { NUMBERS_OF_LINE = 8 };
 
-struct part { /* of a thread in the work on a head */
-    int64_t number, threads; /* it is thread `number` of these */
-    int64_t chunk0, chunk1, window; /* the chunks in its hands, and the most of them */
-    int64_t *folded, segments; /* segments of each group of elements, those of heads before this one among them */
-    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of its chunks */
-    const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
+struct part { /* one thread's share of the work on a head */
+    int64_t number, threads; /* the number of this thread, of `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the current chunks of the thread, and the maximum number of such chunks */
+    int64_t *folded, segments; /* segments folded into each group, and segments of all earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and of the thread's chunks */
+    const struct attn_team *team; /* the team of threads that the caller passed; NULL: OpenMP is used */
 };
 
-/* How many chunks a segment has: as many of them for every thread, in no more rounds than the slots ask for. */
+/* The number of chunks in a segment: all threads get equally many, in as few rounds as the slots allow. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -110,7 +121,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are folded into a group of elements in their order. */
+/* Segments are folded into each group of elements in order: await_segment waits for the segments before `segment`, and
+   pass_segment lets the next segment continue. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -121,8 +133,8 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits for the others. */
-INLINE void meet(const struct part *part)
+/* Waits for the other threads. */
+INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
     if (part->team) {
@@ -138,16 +150,20 @@ INLINE void meet(const struct part *part)
 #if defined(__x86_64__)
 #define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
 
-/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+/* Each of these types has 16 elements:
+   - vec_v4: numbers
+   - mask_v4: results of comparisons
+   - ints_v4: positions
+   - wide_v4: doubles */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
@@ -155,14 +171,14 @@ static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many
-   machines; NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -126.0f, because subnormal numbers are slow on many machines;
+   NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
     uint16_t normal;
     __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x without the nearest integer, 0 for infinity */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
     vec_v4 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
     p = p * f + 0.055503571f;
@@ -173,7 +189,7 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -183,7 +199,7 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* The largest of the lanes; where one is NaN, perhaps not that. */
+/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
 TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
 {
     x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -193,7 +209,7 @@ TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
     return x[0];
 }
 
-/* The sums over the lanes of 16 vectors, in their order. */
+/* Returns a vector with the sums over the lanes of 16 vectors. The sums are in the order of the vectors. */
 TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r += 2)
@@ -210,8 +226,7 @@ TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
     return t[0];
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -240,7 +255,7 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -257,7 +272,7 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -268,7 +283,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -283,7 +299,7 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
@@ -294,8 +310,7 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4 *seen)
@@ -305,13 +320,17 @@ TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *w
             if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
     vec_v4 sum[6][4];
@@ -329,19 +348,20 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 16;
-            if (then == 3) {
+            if (update == 3) {
                 add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
                 continue;
             }
-            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+            store_v4(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
+/* Prefetches rows of `width` numbers. */
 TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -349,11 +369,12 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b
             __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 16 columns, of which the last is number `last` where not all are there.
-   `ordered`: numbers are read in the order in which they lie, which is what the machine prefetches; left to itself a
-   compiler mixes rows, which is faster where they are in a cache.
-   `wide`: b widened, with rows of `steps`, or NULL.
-   Rows of `ahead` are asked for on the way, unless it is NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns.
+   - whole: all columns exist; else the last one is number `last`.
+   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
+     rows, which is faster if they are in a cache.
+   - wide: b widened, in rows of `steps`, or NULL.
+   - ahead: rows to prefetch, or NULL. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
@@ -370,7 +391,7 @@ TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t st
     store_v4(c, lane_sums_v4(t));
 }
 
-/* The same for any number of rows. */
+/* columns_v4 for any number of rows. */
 TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -378,8 +399,8 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
         columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* of fewer than 9 rows the first reads b as the machine prefetches it; of more each asks for its share of the
-       rows of b that are read 32 later, or, of two or three, the first for all, little at a time */
+    /* Prefetching: with fewer than 9 rows the hardware does it. With more, each row prefetches its share of the
+       rows of b that are needed 32 steps later; of two or three rows the first prefetches for all. */
     const float *const ahead = b + 32 * b_row;
     const int asks = rows >= 9;
     int64_t r = 0;
@@ -392,16 +413,14 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 16 terms; b comes from
-   memory, and is asked for so many rows early: 0 by one row of a (0: the machine does it), 32 by
-   more, which share what is widened. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 16 terms. b comes
+   from memory. It is prefetched 0 rows ahead (0: by the hardware) for one row of a, else 32 rows. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
     const float *wide = NULL;
     int64_t x = 0;
-    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* a is in registers here */
-        if (0) fetch_v4(16, steps, b + 0 * b_row, b_row);
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* a stays in registers */
         columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
@@ -410,68 +429,124 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_v4; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, early);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_v4 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation, const int64_t early)
+    const int update, const float *factor, float *compensation, const int64_t early)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL, early);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL, early);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
         }
     }
 }
 
-/* The same where b is in a cache. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
 {
-    dot_early_v4(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation, const int64_t early)
+{
+    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
+    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, early);
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* A product whose b is in a cache: nothing is prefetched. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    dot_early_v4(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, 0);
 }
 
-/* The same where rows of a come from memory: they are fetched 64 rows early. So are those of `next`, of `width`
-   numbers, which a later product takes as many of. */
-TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation, const float *next, int64_t next_row,
+/* dot_v4 with rows of a from memory, which it prefetches 64 rows early. It also prefetches the rows of `next`, of
+   `width` numbers, for a later product. */
+TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
     const int64_t width)
 {
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a;
-    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_v4(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         for (int64_t r = 0; r < whole; r += 6) {
@@ -479,12 +554,15 @@ TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
             }
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                then, f, left ? left + r * c_row : NULL, 0);
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL, 0);
         }
-        dot_v4(vectors, vectors * 16, rows % 6, odd, steps, part, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, then, f, left ? left + whole * c_row : NULL);
+        dot_v4(vectors, vectors * 16, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
     }
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
@@ -498,16 +576,16 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_v4, and widened, some rows at a
-   time. A single row takes 128 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_v4, and widened 16 rows at a time. A single row
+   takes 128 lanes at once, and so reads b in the order of memory. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (0) fetch_v4(16, lanes, b + 0 * b_step, b_step);
+        if (rows == 1 && update == 1) {
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
@@ -515,78 +593,84 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         }
         const float *const from = b;
         const int64_t from_step = b_step;
-        dot_early_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
+        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
             factor, compensation, 0 || rows < 9 ? 0 : 32);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* dot_v4 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     float row[288];
-    (void)odd;
+    (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_v4. */
+/* dot_v4 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_v4, so that they round as there. */
 TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[288 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 16; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 16; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v4(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 16, 1 * 16, c + x, c_row, then,
+            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 16, 16, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
-/* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, int64_t a_row, const float *b, float *c, const float *next,
-    int64_t next_row)
+/* The products of the code below, each compiled once: dot_v4 with its constant arguments. */
+TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
 {
-    dot_ahead_v4(4, 64, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL, next, next_row, 64);
+    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64);
 }
-TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
 }
-TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
+        c, /*c_row=*/64, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
-    dot_along_v4(rows, columns, 64, a, 64, b, b_row, c, 144);
+    dot_along_v4(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
 }
 TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_lanes_v4(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -596,8 +680,9 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128 * 2, tile = tiles - 1 - task % tiles;
-    const int64_t i0 = tile / 2 * 128 + tile % 2, i1 = min(i0 + 127, n_q), i_count = (i1 - i0 + 1) / 2;
+    const int64_t tiles = (n_q + 128 - 1) / 128 * 2, tile = tiles - 1 - task % tiles;
+    const int64_t i0 = tile / 2 * 128 + tile % 2, i1 = min(i0 + 127, n_q),
+        i_count = (i1 - i0 + 2 - 1) / 2;
     if (i0 >= n_q) return;
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
@@ -625,7 +710,7 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t i_first = 0; i_first < i_count; i_first += 64) {
         for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
                 store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
             }
         }
@@ -639,7 +724,7 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i_count; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
                 store_v4(sum + e * 64 + i, splat_v4(0.0f));
                 store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
             }
@@ -647,19 +732,20 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
     }
     {
         const int64_t j_end = min(n_k, i1 + n_k - n_q + 256);
-        /* those j that are i0 + n_k - n_q modulo 2 */
+        /* every j that is i0 + n_k - n_q modulo 2 */
         const int64_t j_first = max(0, i0 + n_k - n_q - 256) + floor_mod(i0 + n_k - n_q - (max(0,
             i0 + n_k - n_q - 256)), 2);
         for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
             const int64_t j1 = min(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
             /* score[j][i] = sum over d of k * q_tile */
-            dot0_v4(j_count, k + j0 * k_row, 2 * k_row, q_tile, score, v + j0 * v_row, 2 * v_row);
+            dot0_v4(round_up(i_count, 16), j_count, k + j0 * k_row, 2 * k_row, q_tile, score, v + j0 * v_row,
+                2 * v_row);
             /* old_max = row_max */
             for (int64_t i = 0; i < i_count; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            if ((j0 < (i1 + n_k - n_q - 257)) || ((i0 + n_k - n_q + 257) < j1)) { /* the tile is not wholly inside the
-                mask */
+            if ((j0 < (i1 + n_k - n_q - 257)) || ((i0 + n_k - n_q + 257) < j1)) { /* the tile is partly outside the mask
+                */
                 /* score = select((((i + (n_k - n_q)) + -256) <= j) && (j <= ((i + (n_k - n_q)) + 256)), score,
                    -INFINITY) */
                 const int64_t t_0 = n_k - n_q;
@@ -676,16 +762,16 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
             /* row_max max= score */
             for (int64_t i_first = 0; i_first < i_count; i_first += 64) {
                 vec_v4 row_max_in[4];
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_max_in[u] = load_v4(row_max + i);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    row_max_in[vector] = load_v4(row_max + i);
                 }
                 for (int64_t j = 0; j < j_count; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        row_max_in[u] = max_v4(row_max_in[u], load_v4(score + j * 64 + i));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 64 + i));
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    store_v4(row_max + i, row_max_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    store_v4(row_max + i, row_max_in[vector]);
                 }
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
@@ -711,8 +797,9 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
             if (__builtin_expect(!finite_v4(v + j0 * v_row, 2 * v_row, j_count, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot1_v4(j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max, sum_compensation);
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot1_v4(round_up(i_count, 16), j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max,
+                    sum_compensation);
                 for (int64_t j = 0; j < j_count; j++) {
                     mask_v4 seen[4];
                     if (finite_v4(v + j0 * v_row + j * 2 * v_row, 1, 64, 1)) continue;
@@ -727,7 +814,8 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
                     add_seen_v4(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score + j * 64, seen, i_count);
                 }
             } else
-                dot2_v4(j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max, sum_compensation);
+                dot2_v4(round_up(i_count, 16), j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max,
+                    sum_compensation);
         }
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
@@ -742,15 +830,15 @@ TARGET_v4 static void dilated_window_rows_v4(const struct call *call, int64_t ta
     transpose_v4(sum, 64, 64, i_count, out + i0 * out_row, 2 * out_row);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4 APART void dilated_window_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -773,44 +861,44 @@ TARGET_v4 APART void dilated_window_few_begin_v4(const struct call *call, int64_
     transpose_v4(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4 APART void dilated_window_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
-        store_v4(carried + r, splat_v4(-FLT_MAX));
-        store_v4(carried_2 + r, splat_v4(0.0f));
-        store_v4(carried_2_compensation + r, splat_v4(0.0f));
+        store_v4(carried_max + r, splat_v4(-FLT_MAX));
+        store_v4(carried_sum + r, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + r, splat_v4(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(carried_3 + r * 64 + e, splat_v4(0.0f));
-                store_v4(carried_3_compensation + r * 64 + e, splat_v4(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + r * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + r * 64 + e, splat_v4(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v4 APART void dilated_window_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -820,31 +908,31 @@ TARGET_v4 APART void dilated_window_few_keys_v4(const struct call *call, int64_t
     const int64_t v_row = call->p.v.row;
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 16) {
-        store_v4(state + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
-        store_v4(state_2 + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
+        store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
+        store_v4(state_sum + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
     }
-    /* state_3 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 256), j_end = min(min(n_k, (chunk + 1) * 1024),
-        n_q + n_k - n_q + 256); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 256), j_end = min(min(n_k, (chunk + 1) * 1024), n_k + 256);
+        j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* old_max = state */
+        /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            store_v4(old_max + r, load_v4(state + (chunk - chunk0) * 4224 + r));
+            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
         /* score = select((((((r % n_q) + (n_k - n_q)) + -256) <= j) && (j <= (((r % n_q) + (n_k - n_q)) + 256))) &&
            (floormod((r % n_q) +  ... */
@@ -858,7 +946,7 @@ TARGET_v4 APART void dilated_window_few_keys_v4(const struct call *call, int64_t
                     load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
             }
         }
-        /* state max= score */
+        /* state_max max= score */
         for (int64_t r = 0; r < rows; r++) {
             vec_v4 lanes_max = splat_v4(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -867,24 +955,24 @@ TARGET_v4 APART void dilated_window_few_keys_v4(const struct call *call, int64_t
                     j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
             }
             const float largest = lane_max_v4(lanes_max);
-            if (largest > state[(chunk - chunk0) * 4224 + r]) state[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
         }
-        /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
             const vec_v4 old_max_3 = load_v4(old_max + r);
-            const vec_v4 old_max_new4 = exp2_v4(old_max_3 - load_v4(state + (chunk - chunk0) * 4224 + r));
+            const vec_v4 old_max_new4 = exp2_v4(old_max_3 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
             store_v4(old_max + r, old_max_new4);
-            store_v4(state_2 + (chunk - chunk0) * 4224 + r, load_v4(state_2 + (chunk - chunk0) * 4224 + r) *
+            store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
                 old_max_new4);
         }
-        /* score = exp2(score - state) */
+        /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state[(chunk - chunk0) * 4224 +
-                    r])));
+                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
             }
         }
-        /* state_2 += score */
+        /* state_sum += score */
         for (int64_t r = 0; r < rows; r++) {
             vec_v4 lane_sums = splat_v4(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -893,21 +981,21 @@ TARGET_v4 APART void dilated_window_few_keys_v4(const struct call *call, int64_t
                     term, splat_v4(0));
             }
             const float total = lane_sum_v4(lane_sums);
-            state_2[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
         }
-        /* state_3 = state_3 * old_max */
+        /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    store_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
                 }
             }
         }
-        /* state_3[r][e] += sum over j of score * v */
+        /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(!finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 seen[8];
                 const int64_t t_5 = (r % n_q) + n_k - n_q - 256;
@@ -919,94 +1007,94 @@ TARGET_v4 APART void dilated_window_few_keys_v4(const struct call *call, int64_t
                     seen[j / 16] = __builtin_convertvector(((t_5 <= t_6) & (t_6 <= t_7)) & (t_8 == (r9 + (((r9 != 0) &
                         ((r9 < 0) != (2 < 0))) & 2))), mask_v4);
                 }
-                add_seen_lanes_v4(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, seen);
             }
         } else
-            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v4 APART void dilated_window_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           before_2 = carried_2; carried ... */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_10 = load_v4(carried + r);
-            const vec_v4 before_new11 = carried_10;
-            const vec_v4 state_12 = load_v4(state + (chunk - chunk0) * 4224 + r);
-            const vec_v4 carried_new13 = max_v4(load_v4(carried + r), state_12);
-            store_v4(carried + r, carried_new13);
-            const vec_v4 keep_new14 = exp2_v4(before_new11 - carried_new13);
-            store_v4(keep + r, keep_new14);
-            const vec_v4 take_new15 = exp2_v4(state_12 - carried_new13);
-            store_v4(take + r, take_new15);
-            const vec_v4 carried_2_16 = load_v4(carried_2 + r);
-            store_v4(carried_2 + r, carried_2_16 * keep_new14);
-            store_v4(carried_2_compensation + r, load_v4(carried_2_compensation + r) * keep_new14);
-            add_v4(carried_2 + r, carried_2_compensation + r, load_v4(state_2 + (chunk - chunk0) * 4224 + r) *
-                take_new15, splat_v4(1));
+            const vec_v4 carried_max_10 = load_v4(carried_max + r);
+            const vec_v4 before_max_new11 = carried_max_10;
+            const vec_v4 state_max_12 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v4 carried_max_new13 = max_v4(load_v4(carried_max + r), state_max_12);
+            store_v4(carried_max + r, carried_max_new13);
+            const vec_v4 carried_factor_new14 = exp2_v4(before_max_new11 - carried_max_new13);
+            store_v4(carried_factor + r, carried_factor_new14);
+            const vec_v4 slot_factor_new15 = exp2_v4(state_max_12 - carried_max_new13);
+            store_v4(slot_factor + r, slot_factor_new15);
+            const vec_v4 carried_sum_16 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_16 * carried_factor_new14);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new14);
+            add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new15, splat_v4(1));
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    const vec_v4 carried_3_17 = load_v4(carried_3 + r * 64 + e);
-                    const float keep_18 = keep[r];
-                    store_v4(carried_3 + r * 64 + e, carried_3_17 * keep_18);
-                    store_v4(carried_3_compensation + r * 64 + e, load_v4(carried_3_compensation + r * 64 + e) *
-                        keep_18);
-                    add_v4(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
-                        load_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * take[r], splat_v4(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 carried_17 = load_v4(carried + r * 64 + e);
+                    const float carried_factor_18 = carried_factor[r];
+                    store_v4(carried + r * 64 + e, carried_17 * carried_factor_18);
+                    store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
+                        carried_factor_18);
+                    add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 TARGET_v4 APART void dilated_window_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                const float carried_2_19 = carried_2[r];
-                store_v4(result + r * 64 + e, (carried_2_19 == 0.0f) ? splat_v4(0.0f) : load_v4(carried_3 + r * 64 + e)
-                    / carried_2_19);
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                const float carried_sum_19 = carried_sum[r];
+                store_v4(result + r * 64 + e, (carried_sum_19 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
+                    / carried_sum_19);
             }
         }
     }
@@ -1016,37 +1104,38 @@ TARGET_v4 APART void dilated_window_few_queries_v4(const struct call *call, int6
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v4 static void dilated_window_few_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) dilated_window_few_begin_v4(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) dilated_window_few_begin_2_v4(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        dilated_window_few_begin_v4(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        dilated_window_few_begin_2_v4(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = max(n_k - n_q - 256, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) dilated_window_few_keys_v4(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            dilated_window_few_keys_v4(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                dilated_window_few_fold_v4(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                dilated_window_few_fold_v4(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) dilated_window_few_queries_v4(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        dilated_window_few_queries_v4(call, task, part, iteration);
+    synchronise(part);
 }
 #endif
 
@@ -1054,16 +1143,20 @@ TARGET_v4 static void dilated_window_few_v4(const struct call *call, int64_t tas
 #if defined(__x86_64__)
 #define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
 
-/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+/* Each of these types has 8 elements:
+   - vec_v3: numbers
+   - mask_v3: results of comparisons
+   - ints_v3: positions
+   - wide_v3: doubles */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
@@ -1071,7 +1164,7 @@ static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -127.0f, NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
@@ -1087,7 +1180,7 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 {
     x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -1096,7 +1189,7 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* The largest of the lanes; where one is NaN, perhaps not that. */
+/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
 TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
 {
     x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
@@ -1105,7 +1198,7 @@ TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
     return x[0];
 }
 
-/* The sums over the lanes of 8 vectors, in their order. */
+/* Returns a vector with the sums over the lanes of 8 vectors. The sums are in the order of the vectors. */
 TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r += 2)
@@ -1120,8 +1213,7 @@ TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
     return t[0];
 }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 8 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -1144,7 +1236,7 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1161,7 +1253,7 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -1172,7 +1264,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -1187,7 +1280,7 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
@@ -1198,8 +1291,7 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v3 *seen)
@@ -1209,13 +1301,17 @@ TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *w
             if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
@@ -1230,19 +1326,20 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 8;
-            if (then == 3) {
+            if (update == 3) {
                 add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
                 continue;
             }
-            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+            store_v3(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
+/* Prefetches rows of `width` numbers. */
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -1250,11 +1347,12 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 8 columns, of which the last is number `last` where not all are there.
-   `ordered`: numbers are read in the order in which they lie, which is what the machine prefetches; left to itself a
-   compiler mixes rows, which is faster where they are in a cache.
-   `wide`: b widened, with rows of `steps`, or NULL.
-   Rows of `ahead` are asked for on the way, unless it is NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 8 columns.
+   - whole: all columns exist; else the last one is number `last`.
+   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
+     rows, which is faster if they are in a cache.
+   - wide: b widened, in rows of `steps`, or NULL.
+   - ahead: rows to prefetch, or NULL. */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
@@ -1271,8 +1369,7 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
     store_v3(c, lane_sums_v3(t));
 }
 
-/* The same sums for up to 4 rows of a, which share what is read: two columns at a time, their sums in registers.
-   `wide`: the same as b, widened, with rows of `steps`; or NULL. */
+/* columns_v3 for up to 4 rows of a, which share the loads of b: two columns at a time, with their sums in registers. */
 TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
     const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -1299,7 +1396,7 @@ TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t l
     UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
 }
 
-/* The same for any number of rows. */
+/* columns_v3 for any number of rows. */
 TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -1316,16 +1413,14 @@ TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 8 terms; b comes from
-   memory, and is asked for so many rows early: 0 by one row of a (0: the machine does it), 32 by
-   more, which share what is widened. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 8 terms. b comes
+   from memory. It is prefetched 0 rows ahead (0: by the hardware) for one row of a, else 32 rows. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
     const float *wide = NULL;
     int64_t x = 0;
-    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) { /* a is in registers here */
-        if (0) fetch_v3(8, steps, b + 0 * b_row, b_row);
+    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) { /* a stays in registers */
         columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
@@ -1334,59 +1429,115 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_v3; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_v3 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same where rows of a come from memory: they are fetched 64 rows early. So are those of `next`, of `width`
-   numbers, which a later product takes as many of. */
-TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation, const float *next, int64_t next_row,
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 8) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 8;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
+    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_v3 with rows of a from memory, which it prefetches 64 rows early. It also prefetches the rows of `next`, of
+   `width` numbers, for a later product. */
+TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
     const int64_t width)
 {
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a;
-    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_v3(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         for (int64_t r = 0; r < whole; r += 6) {
@@ -1394,12 +1545,15 @@ TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
             }
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                then, f, left ? left + r * c_row : NULL);
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL);
         }
-        dot_v3(vectors, vectors * 8, rows % 6, odd, steps, part, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, then, f, left ? left + whole * c_row : NULL);
+        dot_v3(vectors, vectors * 8, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
     }
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
@@ -1413,16 +1567,16 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_v3, and widened, some rows at a
-   time. A single row takes 64 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_v3, and widened 16 rows at a time. A single row
+   takes 64 lanes at once, and so reads b in the order of memory. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (0) fetch_v3(16, lanes, b + 0 * b_step, b_step);
+        if (rows == 1 && update == 1) {
             int64_t x = 0;
             for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
@@ -1431,83 +1585,88 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* not all at once: so many can be under way */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* a core has few misses in flight */
             fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
             asked = ask;
-            dot_v3(vectors, vectors * 8, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
-                then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* dot_v3 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     float row[288];
-    (void)odd;
+    (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_v3. */
+/* dot_v3 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_v3, so that they round as there. */
 TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[288 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 8; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 8; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v3(1, 8, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 8, 1 * 8, c + x, c_row, then,
+            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 8, 8, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
-/* The products of the code below: dot_v3 with what is constant in them. */
+/* The products of the code below, each compiled once: dot_v3 with its constant arguments. */
 TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
-    dot_ahead_v3(2, lanes, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL, next, next_row, 64);
+    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
+        c, /*c_row=*/64, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
-    dot_along_v3(rows, columns, 64, a, 64, b, b_row, c, 144);
+    dot_along_v3(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
 }
 TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1517,8 +1676,9 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128 * 2, tile = tiles - 1 - task % tiles;
-    const int64_t i0 = tile / 2 * 128 + tile % 2, i1 = min(i0 + 127, n_q), i_count = (i1 - i0 + 1) / 2;
+    const int64_t tiles = (n_q + 128 - 1) / 128 * 2, tile = tiles - 1 - task % tiles;
+    const int64_t i0 = tile / 2 * 128 + tile % 2, i1 = min(i0 + 127, n_q),
+        i_count = (i1 - i0 + 2 - 1) / 2;
     if (i0 >= n_q) return;
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
@@ -1546,7 +1706,7 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t i_first = 0; i_first < i_count; i_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                 store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
             }
         }
@@ -1560,7 +1720,7 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i_count; i_first += 16) {
         for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                 store_v3(sum + e * 64 + i, splat_v3(0.0f));
                 store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
             }
@@ -1568,20 +1728,19 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
     }
     {
         const int64_t j_end = min(n_k, i1 + n_k - n_q + 256);
-        /* those j that are i0 + n_k - n_q modulo 2 */
+        /* every j that is i0 + n_k - n_q modulo 2 */
         const int64_t j_first = max(0, i0 + n_k - n_q - 256) + floor_mod(i0 + n_k - n_q - (max(0,
             i0 + n_k - n_q - 256)), 2);
         for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
             const int64_t j1 = min(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
             /* score[j][i] = sum over d of k * q_tile */
-            dot0_v3(round_up(i_count, 16), j_count, k + j0 * k_row, 2 * k_row, q_tile, score, v + j0 * v_row,
-                2 * v_row);
+            dot0_v3(round_up(i_count, 8), j_count, k + j0 * k_row, 2 * k_row, q_tile, score, v + j0 * v_row, 2 * v_row);
             /* old_max = row_max */
             for (int64_t i = 0; i < i_count; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            if ((j0 < (i1 + n_k - n_q - 257)) || ((i0 + n_k - n_q + 257) < j1)) { /* the tile is not wholly inside the
-                mask */
+            if ((j0 < (i1 + n_k - n_q - 257)) || ((i0 + n_k - n_q + 257) < j1)) { /* the tile is partly outside the mask
+                */
                 /* score = select((((i + (n_k - n_q)) + -256) <= j) && (j <= ((i + (n_k - n_q)) + 256)), score,
                    -INFINITY) */
                 const int64_t t_0 = n_k - n_q;
@@ -1598,19 +1757,22 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
             /* row_max max= score */
             for (int64_t i_first = 0; i_first < i_count; i_first += 16) {
                 vec_v3 row_max_in[2][2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[u][j_chain] = splat_v3(-INFINITY);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_v3(-INFINITY);
                 }
                 for (int64_t j_first = 0; j_first < j_count; j_first += 2) {
                     UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                         const int64_t j = min(j_first + j_chain, j_count - 1);
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                            row_max_in[u][j_chain] = max_v3(row_max_in[u][j_chain], load_v3(score + j * 64 + i));
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
+                                load_v3(score + j * 64 + i));
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[u][0], row_max_in[u][1])));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
+                        row_max_in[vector][1])));
                 }
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
@@ -1636,8 +1798,8 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
             if (__builtin_expect(!finite_v3(v + j0 * v_row, 2 * v_row, j_count, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot1_v3(round_up(i_count, 16), j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max,
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot1_v3(round_up(i_count, 8), j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max,
                     sum_compensation);
                 for (int64_t j = 0; j < j_count; j++) {
                     mask_v3 seen[8];
@@ -1653,7 +1815,7 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
                     add_seen_v3(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score + j * 64, seen, i_count);
                 }
             } else
-                dot2_v3(round_up(i_count, 16), j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max,
+                dot2_v3(round_up(i_count, 8), j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max,
                     sum_compensation);
         }
     }
@@ -1669,15 +1831,15 @@ TARGET_v3 static void dilated_window_rows_v3(const struct call *call, int64_t ta
     transpose_v3(sum, 64, 64, i_count, out + i0 * out_row, 2 * out_row);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v3 APART void dilated_window_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -1700,44 +1862,44 @@ TARGET_v3 APART void dilated_window_few_begin_v3(const struct call *call, int64_
     transpose_v3(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v3 APART void dilated_window_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
-        store_v3(carried + r, splat_v3(-FLT_MAX));
-        store_v3(carried_2 + r, splat_v3(0.0f));
-        store_v3(carried_2_compensation + r, splat_v3(0.0f));
+        store_v3(carried_max + r, splat_v3(-FLT_MAX));
+        store_v3(carried_sum + r, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + r, splat_v3(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(carried_3 + r * 64 + e, splat_v3(0.0f));
-                store_v3(carried_3_compensation + r * 64 + e, splat_v3(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + r * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + r * 64 + e, splat_v3(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v3 APART void dilated_window_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -1747,31 +1909,31 @@ TARGET_v3 APART void dilated_window_few_keys_v3(const struct call *call, int64_t
     const int64_t v_row = call->p.v.row;
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 8) {
-        store_v3(state + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
-        store_v3(state_2 + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
+        store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
+        store_v3(state_sum + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
     }
-    /* state_3 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 256), j_end = min(min(n_k, (chunk + 1) * 1024),
-        n_q + n_k - n_q + 256); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 256), j_end = min(min(n_k, (chunk + 1) * 1024), n_k + 256);
+        j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* old_max = state */
+        /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            store_v3(old_max + r, load_v3(state + (chunk - chunk0) * 4224 + r));
+            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
         /* score = select((((((r % n_q) + (n_k - n_q)) + -256) <= j) && (j <= (((r % n_q) + (n_k - n_q)) + 256))) &&
            (floormod((r % n_q) +  ... */
@@ -1785,7 +1947,7 @@ TARGET_v3 APART void dilated_window_few_keys_v3(const struct call *call, int64_t
                     load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
             }
         }
-        /* state max= score */
+        /* state_max max= score */
         for (int64_t r = 0; r < rows; r++) {
             vec_v3 lanes_max = splat_v3(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1794,24 +1956,24 @@ TARGET_v3 APART void dilated_window_few_keys_v3(const struct call *call, int64_t
                     - j0, mask_v3), term, splat_v3(-INFINITY)));
             }
             const float largest = lane_max_v3(lanes_max);
-            if (largest > state[(chunk - chunk0) * 4224 + r]) state[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
         }
-        /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 8) {
             const vec_v3 old_max_3 = load_v3(old_max + r);
-            const vec_v3 old_max_new4 = exp2_v3(old_max_3 - load_v3(state + (chunk - chunk0) * 4224 + r));
+            const vec_v3 old_max_new4 = exp2_v3(old_max_3 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
             store_v3(old_max + r, old_max_new4);
-            store_v3(state_2 + (chunk - chunk0) * 4224 + r, load_v3(state_2 + (chunk - chunk0) * 4224 + r) *
+            store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
                 old_max_new4);
         }
-        /* score = exp2(score - state) */
+        /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state[(chunk - chunk0) * 4224 +
-                    r])));
+                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
             }
         }
-        /* state_2 += score */
+        /* state_sum += score */
         for (int64_t r = 0; r < rows; r++) {
             vec_v3 lane_sums = splat_v3(0);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -1820,21 +1982,21 @@ TARGET_v3 APART void dilated_window_few_keys_v3(const struct call *call, int64_t
                     term, splat_v3(0));
             }
             const float total = lane_sum_v3(lane_sums);
-            state_2[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
         }
-        /* state_3 = state_3 * old_max */
+        /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    store_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
                 }
             }
         }
-        /* state_3[r][e] += sum over j of score * v */
+        /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(!finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 seen[16];
                 const int64_t t_5 = (r % n_q) + n_k - n_q - 256;
@@ -1846,94 +2008,94 @@ TARGET_v3 APART void dilated_window_few_keys_v3(const struct call *call, int64_t
                     seen[j / 8] = __builtin_convertvector(((t_5 <= t_6) & (t_6 <= t_7)) & (t_8 == (r9 + (((r9 != 0) &
                         ((r9 < 0) != (2 < 0))) & 2))), mask_v3);
                 }
-                add_seen_lanes_v3(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, seen);
             }
         } else
-            dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v3 APART void dilated_window_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           before_2 = carried_2; carried ... */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_10 = load_v3(carried + r);
-            const vec_v3 before_new11 = carried_10;
-            const vec_v3 state_12 = load_v3(state + (chunk - chunk0) * 4224 + r);
-            const vec_v3 carried_new13 = max_v3(load_v3(carried + r), state_12);
-            store_v3(carried + r, carried_new13);
-            const vec_v3 keep_new14 = exp2_v3(before_new11 - carried_new13);
-            store_v3(keep + r, keep_new14);
-            const vec_v3 take_new15 = exp2_v3(state_12 - carried_new13);
-            store_v3(take + r, take_new15);
-            const vec_v3 carried_2_16 = load_v3(carried_2 + r);
-            store_v3(carried_2 + r, carried_2_16 * keep_new14);
-            store_v3(carried_2_compensation + r, load_v3(carried_2_compensation + r) * keep_new14);
-            add_v3(carried_2 + r, carried_2_compensation + r, load_v3(state_2 + (chunk - chunk0) * 4224 + r) *
-                take_new15, splat_v3(1));
+            const vec_v3 carried_max_10 = load_v3(carried_max + r);
+            const vec_v3 before_max_new11 = carried_max_10;
+            const vec_v3 state_max_12 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v3 carried_max_new13 = max_v3(load_v3(carried_max + r), state_max_12);
+            store_v3(carried_max + r, carried_max_new13);
+            const vec_v3 carried_factor_new14 = exp2_v3(before_max_new11 - carried_max_new13);
+            store_v3(carried_factor + r, carried_factor_new14);
+            const vec_v3 slot_factor_new15 = exp2_v3(state_max_12 - carried_max_new13);
+            store_v3(slot_factor + r, slot_factor_new15);
+            const vec_v3 carried_sum_16 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_16 * carried_factor_new14);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new14);
+            add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new15, splat_v3(1));
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    const vec_v3 carried_3_17 = load_v3(carried_3 + r * 64 + e);
-                    const float keep_18 = keep[r];
-                    store_v3(carried_3 + r * 64 + e, carried_3_17 * keep_18);
-                    store_v3(carried_3_compensation + r * 64 + e, load_v3(carried_3_compensation + r * 64 + e) *
-                        keep_18);
-                    add_v3(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
-                        load_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * take[r], splat_v3(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 carried_17 = load_v3(carried + r * 64 + e);
+                    const float carried_factor_18 = carried_factor[r];
+                    store_v3(carried + r * 64 + e, carried_17 * carried_factor_18);
+                    store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
+                        carried_factor_18);
+                    add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 TARGET_v3 APART void dilated_window_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                const float carried_2_19 = carried_2[r];
-                store_v3(result + r * 64 + e, (carried_2_19 == 0.0f) ? splat_v3(0.0f) : load_v3(carried_3 + r * 64 + e)
-                    / carried_2_19);
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                const float carried_sum_19 = carried_sum[r];
+                store_v3(result + r * 64 + e, (carried_sum_19 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
+                    / carried_sum_19);
             }
         }
     }
@@ -1943,59 +2105,64 @@ TARGET_v3 APART void dilated_window_few_queries_v3(const struct call *call, int6
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v3 static void dilated_window_few_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) dilated_window_few_begin_v3(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) dilated_window_few_begin_2_v3(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        dilated_window_few_begin_v3(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        dilated_window_few_begin_2_v3(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = max(n_k - n_q - 256, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) dilated_window_few_keys_v3(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            dilated_window_few_keys_v3(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                dilated_window_few_fold_v3(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                dilated_window_few_fold_v3(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) dilated_window_few_queries_v3(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        dilated_window_few_queries_v3(call, task, part, iteration);
+    synchronise(part);
 }
 #endif
 
 /* ==== generic ==== */
 
-/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+/* Each of these types has 4 elements:
+   - vec_any: numbers
+   - mask_any: results of comparisons
+   - ints_any: positions
+   - wide_any: doubles */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 static const ints_any lane_any = {0, 1, 2, 3};
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -127.0f, NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
@@ -2011,7 +2178,7 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 INLINE float lane_sum_any(vec_any x)
 {
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
@@ -2019,7 +2186,7 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* The largest of the lanes; where one is NaN, perhaps not that. */
+/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
 INLINE float lane_max_any(vec_any x)
 {
     x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
@@ -2027,7 +2194,7 @@ INLINE float lane_max_any(vec_any x)
     return x[0];
 }
 
-/* The sums over the lanes of 4 vectors, in their order. */
+/* Returns a vector with the sums over the lanes of 4 vectors. The sums are in the order of the vectors. */
 INLINE vec_any lane_sums_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r += 2)
@@ -2039,8 +2206,7 @@ INLINE vec_any lane_sums_any(vec_any *t)
     return t[0];
 }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 4 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -2057,7 +2223,7 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -2074,7 +2240,7 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -2085,7 +2251,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -2100,7 +2267,7 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
@@ -2111,8 +2278,7 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
     int64_t steps, const mask_any *seen)
 {
@@ -2121,12 +2287,16 @@ APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, c
             if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
     vec_any sum[6][2];
@@ -2141,20 +2311,20 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 4;
-            if (then == 3) {
+            if (update == 3) {
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
-                sum[r][v]);
+            store_any(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
+/* Prefetches rows of `width` numbers. */
 INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -2162,11 +2332,12 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 4 columns, of which the last is number `last` where not all are there.
-   `ordered`: numbers are read in the order in which they lie, which is what the machine prefetches; left to itself a
-   compiler mixes rows, which is faster where they are in a cache.
-   `wide`: b widened, with rows of `steps`, or NULL.
-   Rows of `ahead` are asked for on the way, unless it is NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 4 columns.
+   - whole: all columns exist; else the last one is number `last`.
+   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
+     rows, which is faster if they are in a cache.
+   - wide: b widened, in rows of `steps`, or NULL.
+   - ahead: rows to prefetch, or NULL. */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const float *ahead)
 {
@@ -2183,8 +2354,8 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
     store_any(c, lane_sums_any(t));
 }
 
-/* The same sums for up to 4 rows of a, which share what is read: two columns at a time, their sums in registers.
-   `wide`: the same as b, widened, with rows of `steps`; or NULL. */
+/* columns_any for up to 4 rows of a, which share the loads of b: two columns at a time,
+   with their sums in registers. */
 INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -2210,7 +2381,7 @@ INLINE void some_columns_any(const int rows, const int whole, int64_t last, cons
     UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
 }
 
-/* The same for any number of rows. */
+/* columns_any for any number of rows. */
 INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const float *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -2227,16 +2398,15 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 4 terms; b comes from
-   memory, and is asked for so many rows early: 64 by one row of a (0: the machine does it), 64 by
-   more, which share what is widened. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 4 terms. b comes
+   from memory. It is prefetched 64 rows ahead (0: by the hardware) for one row of a, else 64 rows. */
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const float *b, int64_t b_row, float *c, int64_t c_row)
 {
     const float *wide = NULL;
     int64_t x = 0;
-    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) { /* a is in registers here */
-        if (64) fetch_any(4, steps, b + 64 * b_row, b_row);
+    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) { /* a stays in registers */
+        fetch_any(4, steps, b + 64 * b_row, b_row);
         columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 4 <= columns; x += 4, b += 4 * b_row) {
@@ -2245,59 +2415,116 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_any; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
+   because
+   rounding errors grow with the number of terms. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_any for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same where rows of a come from memory: they are fetched 64 rows early. So are those of `next`, of `width`
-   numbers, which a later product takes as many of. */
-INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation, const float *next, int64_t next_row,
+/* A product of any number of rows, one vector of lanes at a time. */
+APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 4) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 4;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_any(vectors, lanes);
+    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_any with rows of a from memory, which it prefetches 64 rows early. It also prefetches the rows of `next`, of
+   `width` numbers, for a later product. */
+INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
     const int64_t width)
 {
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a;
-    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_any(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         for (int64_t r = 0; r < whole; r += 6) {
@@ -2305,12 +2532,15 @@ INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, 
                 for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
                 for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
             }
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                then, f, left ? left + r * c_row : NULL);
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL);
         }
-        dot_any(vectors, vectors * 4, rows % 6, odd, steps, part, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, then, f, left ? left + whole * c_row : NULL);
+        dot_any(vectors, vectors * 4, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
     }
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
@@ -2324,16 +2554,16 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_any, and widened, some rows at a
-   time. A single row takes 32 lanes at once, and so reads b in the order in which it lies. */
-INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_any, and widened 16 rows at a time. A single row
+   takes 32 lanes at once, and so reads b in the order of memory. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (64) fetch_any(16, lanes, b + 64 * b_step, b_step);
+        if (rows == 1 && update == 1) {
+            fetch_any(16, lanes, b + 64 * b_step, b_step);
             int64_t x = 0;
             for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
@@ -2342,83 +2572,88 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* not all at once: so many can be under way */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* a core has few misses in flight */
             fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
             asked = ask;
-            dot_any(vectors, vectors * 4, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
-                then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* dot_any with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     float row[288];
-    (void)odd;
+    (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_any. */
+/* dot_any with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_any, so that they round as there. */
 INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[288 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 4; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 4; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_any(1, 4, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 4, 1 * 4, c + x, c_row, then,
+            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 4, 4, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
-/* The products of the code below: dot_any with what is constant in them. */
+/* The products of the code below, each compiled once: dot_any with its constant arguments. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *next, int64_t next_row)
 {
-    dot_ahead_any(2, lanes, rows, -1, 64, 32, a, a_row, 1, b, 64, c, 64, 0, NULL, NULL, next, next_row, 64);
+    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
 }
 APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
 {
-    dot_along_any(rows, columns, 64, a, 64, b, b_row, c, 144);
+    dot_along_any(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
 }
 APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2428,8 +2663,9 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128 * 2, tile = tiles - 1 - task % tiles;
-    const int64_t i0 = tile / 2 * 128 + tile % 2, i1 = min(i0 + 127, n_q), i_count = (i1 - i0 + 1) / 2;
+    const int64_t tiles = (n_q + 128 - 1) / 128 * 2, tile = tiles - 1 - task % tiles;
+    const int64_t i0 = tile / 2 * 128 + tile % 2, i1 = min(i0 + 127, n_q),
+        i_count = (i1 - i0 + 2 - 1) / 2;
     if (i0 >= n_q) return;
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
@@ -2457,7 +2693,7 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t i_first = 0; i_first < i_count; i_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                 store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
             }
         }
@@ -2471,7 +2707,7 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i_count; i_first += 8) {
         for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                 store_any(sum + e * 64 + i, splat_any(0.0f));
                 store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
             }
@@ -2479,20 +2715,20 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
     }
     {
         const int64_t j_end = min(n_k, i1 + n_k - n_q + 256);
-        /* those j that are i0 + n_k - n_q modulo 2 */
+        /* every j that is i0 + n_k - n_q modulo 2 */
         const int64_t j_first = max(0, i0 + n_k - n_q - 256) + floor_mod(i0 + n_k - n_q - (max(0,
             i0 + n_k - n_q - 256)), 2);
         for (int64_t j0 = j_first; j0 < j_end; j0 += 576) {
             const int64_t j1 = min(j0 + 575, j_end), j_count = (j1 - j0 + 1) / 2;
             /* score[j][i] = sum over d of k * q_tile */
-            dot0_any(round_up(i_count, 8), j_count, k + j0 * k_row, 2 * k_row, q_tile, score, v + j0 * v_row,
+            dot0_any(round_up(i_count, 4), j_count, k + j0 * k_row, 2 * k_row, q_tile, score, v + j0 * v_row,
                 2 * v_row);
             /* old_max = row_max */
             for (int64_t i = 0; i < i_count; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            if ((j0 < (i1 + n_k - n_q - 257)) || ((i0 + n_k - n_q + 257) < j1)) { /* the tile is not wholly inside the
-                mask */
+            if ((j0 < (i1 + n_k - n_q - 257)) || ((i0 + n_k - n_q + 257) < j1)) { /* the tile is partly outside the mask
+                */
                 /* score = select((((i + (n_k - n_q)) + -256) <= j) && (j <= ((i + (n_k - n_q)) + 256)), score,
                    -INFINITY) */
                 const int64_t t_0 = n_k - n_q;
@@ -2509,19 +2745,22 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
             /* row_max max= score */
             for (int64_t i_first = 0; i_first < i_count; i_first += 8) {
                 vec_any row_max_in[2][2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[u][j_chain] = splat_any(-INFINITY);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_any(-INFINITY);
                 }
                 for (int64_t j_first = 0; j_first < j_count; j_first += 2) {
                     UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                         const int64_t j = min(j_first + j_chain, j_count - 1);
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                            row_max_in[u][j_chain] = max_any(row_max_in[u][j_chain], load_any(score + j * 64 + i));
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
+                                load_any(score + j * 64 + i));
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[u][0], row_max_in[u][1])));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
+                        row_max_in[vector][1])));
                 }
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
@@ -2547,8 +2786,8 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
             if (__builtin_expect(!finite_any(v + j0 * v_row, 2 * v_row, j_count, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot1_any(round_up(i_count, 8), j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max,
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot1_any(round_up(i_count, 4), j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max,
                     sum_compensation);
                 for (int64_t j = 0; j < j_count; j++) {
                     mask_any seen[16];
@@ -2564,7 +2803,7 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
                     add_seen_any(64, sum, 64, v + j0 * v_row + j * 2 * v_row, 1, score + j * 64, seen, i_count);
                 }
             } else
-                dot2_any(round_up(i_count, 8), j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max,
+                dot2_any(round_up(i_count, 4), j_count, v + j0 * v_row, 2 * v_row, score, sum, old_max,
                     sum_compensation);
         }
     }
@@ -2580,14 +2819,15 @@ static void dilated_window_rows_any(const struct call *call, int64_t task, unsig
     transpose_any(sum, 64, 64, i_count, out + i0 * out_row, 2 * out_row);
 }
 
-/* States begin with no key. */
-APART void dilated_window_few_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sets the states to those of no keys. */
+APART void dilated_window_few_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -2610,42 +2850,44 @@ APART void dilated_window_few_begin_any(const struct call *call, int64_t task, c
     transpose_any(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
 }
 
-/* States begin with no key. */
-APART void dilated_window_few_begin_2_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sets the states to those of no keys. */
+APART void dilated_window_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
-        store_any(carried + r, splat_any(-FLT_MAX));
-        store_any(carried_2 + r, splat_any(0.0f));
-        store_any(carried_2_compensation + r, splat_any(0.0f));
+        store_any(carried_max + r, splat_any(-FLT_MAX));
+        store_any(carried_sum + r, splat_any(0.0f));
+        store_any(carried_sum_compensation + r, splat_any(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(carried_3 + r * 64 + e, splat_any(0.0f));
-                store_any(carried_3_compensation + r * 64 + e, splat_any(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + r * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + r * 64 + e, splat_any(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
-APART void dilated_window_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void dilated_window_few_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -2655,31 +2897,31 @@ APART void dilated_window_few_keys_any(const struct call *call, int64_t task, co
     const int64_t v_row = call->p.v.row;
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 4) {
-        store_any(state + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
-        store_any(state_2 + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
+        store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
+        store_any(state_sum + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
     }
-    /* state_3 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
             }
         }
     }
-    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 256), j_end = min(min(n_k, (chunk + 1) * 1024),
-        n_q + n_k - n_q + 256); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = max(chunk * 1024, n_k - n_q - 256), j_end = min(min(n_k, (chunk + 1) * 1024), n_k + 256);
+        j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* old_max = state */
+        /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            store_any(old_max + r, load_any(state + (chunk - chunk0) * 4224 + r));
+            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
         /* score = select((((((r % n_q) + (n_k - n_q)) + -256) <= j) && (j <= (((r % n_q) + (n_k - n_q)) + 256))) &&
            (floormod((r % n_q) +  ... */
@@ -2693,7 +2935,7 @@ APART void dilated_window_few_keys_any(const struct call *call, int64_t task, co
                     load_any(score + r * 144 + j), splat_any(-INFINITY)));
             }
         }
-        /* state max= score */
+        /* state_max max= score */
         for (int64_t r = 0; r < rows; r++) {
             vec_any lanes_max = splat_any(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -2702,24 +2944,24 @@ APART void dilated_window_few_keys_any(const struct call *call, int64_t task, co
                     j1 - j0, mask_any), term, splat_any(-INFINITY)));
             }
             const float largest = lane_max_any(lanes_max);
-            if (largest > state[(chunk - chunk0) * 4224 + r]) state[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
         }
-        /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 4) {
             const vec_any old_max_3 = load_any(old_max + r);
-            const vec_any old_max_new4 = exp2_any(old_max_3 - load_any(state + (chunk - chunk0) * 4224 + r));
+            const vec_any old_max_new4 = exp2_any(old_max_3 - load_any(state_max + (chunk - chunk0) * 4224 + r));
             store_any(old_max + r, old_max_new4);
-            store_any(state_2 + (chunk - chunk0) * 4224 + r, load_any(state_2 + (chunk - chunk0) * 4224 + r) *
+            store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
                 old_max_new4);
         }
-        /* score = exp2(score - state) */
+        /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state[(chunk - chunk0) * 4224 +
-                    r])));
+                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state_max[(chunk - chunk0) *
+                    4224 + r])));
             }
         }
-        /* state_2 += score */
+        /* state_sum += score */
         for (int64_t r = 0; r < rows; r++) {
             vec_any lane_sums = splat_any(0);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -2728,21 +2970,21 @@ APART void dilated_window_few_keys_any(const struct call *call, int64_t task, co
                     mask_any), term, splat_any(0));
             }
             const float total = lane_sum_any(lane_sums);
-            state_2[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
         }
-        /* state_3 = state_3 * old_max */
+        /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    store_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
                 }
             }
         }
-        /* state_3[r][e] += sum over j of score * v */
+        /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(!finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any seen[32];
                 const int64_t t_5 = (r % n_q) + n_k - n_q - 256;
@@ -2754,92 +2996,94 @@ APART void dilated_window_few_keys_any(const struct call *call, int64_t task, co
                     seen[j / 4] = __builtin_convertvector(((t_5 <= t_6) & (t_6 <= t_7)) & (t_8 == (r9 + (((r9 != 0) &
                         ((r9 < 0) != (2 < 0))) & 2))), mask_any);
                 }
-                add_seen_lanes_any(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, seen);
             }
         } else
-            dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
-APART void dilated_window_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+APART void dilated_window_few_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           before_2 = carried_2; carried ... */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_10 = load_any(carried + r);
-            const vec_any before_new11 = carried_10;
-            const vec_any state_12 = load_any(state + (chunk - chunk0) * 4224 + r);
-            const vec_any carried_new13 = max_any(load_any(carried + r), state_12);
-            store_any(carried + r, carried_new13);
-            const vec_any keep_new14 = exp2_any(before_new11 - carried_new13);
-            store_any(keep + r, keep_new14);
-            const vec_any take_new15 = exp2_any(state_12 - carried_new13);
-            store_any(take + r, take_new15);
-            const vec_any carried_2_16 = load_any(carried_2 + r);
-            store_any(carried_2 + r, carried_2_16 * keep_new14);
-            store_any(carried_2_compensation + r, load_any(carried_2_compensation + r) * keep_new14);
-            add_any(carried_2 + r, carried_2_compensation + r, load_any(state_2 + (chunk - chunk0) * 4224 + r) *
-                take_new15, splat_any(1));
+            const vec_any carried_max_10 = load_any(carried_max + r);
+            const vec_any before_max_new11 = carried_max_10;
+            const vec_any state_max_12 = load_any(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_any carried_max_new13 = max_any(load_any(carried_max + r), state_max_12);
+            store_any(carried_max + r, carried_max_new13);
+            const vec_any carried_factor_new14 = exp2_any(before_max_new11 - carried_max_new13);
+            store_any(carried_factor + r, carried_factor_new14);
+            const vec_any slot_factor_new15 = exp2_any(state_max_12 - carried_max_new13);
+            store_any(slot_factor + r, slot_factor_new15);
+            const vec_any carried_sum_16 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_16 * carried_factor_new14);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new14);
+            add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new15, splat_any(1));
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    const vec_any carried_3_17 = load_any(carried_3 + r * 64 + e);
-                    const float keep_18 = keep[r];
-                    store_any(carried_3 + r * 64 + e, carried_3_17 * keep_18);
-                    store_any(carried_3_compensation + r * 64 + e, load_any(carried_3_compensation + r * 64 + e) *
-                        keep_18);
-                    add_any(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
-                        load_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * take[r], splat_any(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any carried_17 = load_any(carried + r * 64 + e);
+                    const float carried_factor_18 = carried_factor[r];
+                    store_any(carried + r * 64 + e, carried_17 * carried_factor_18);
+                    store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
+                        carried_factor_18);
+                    add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
-APART void dilated_window_few_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* A tile of queries: reads the states. */
+APART void dilated_window_few_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                const float carried_2_19 = carried_2[r];
-                store_any(result + r * 64 + e, (carried_2_19 == 0.0f) ? splat_any(0.0f) : load_any(carried_3 + r * 64 +
-                    e) / carried_2_19);
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                const float carried_sum_19 = carried_sum[r];
+                store_any(result + r * 64 + e, (carried_sum_19 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
+                    e) / carried_sum_19);
             }
         }
     }
@@ -2849,77 +3093,89 @@ APART void dilated_window_few_queries_any(const struct call *call, int64_t task,
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 static void dilated_window_few_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) dilated_window_few_begin_any(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) dilated_window_few_begin_2_any(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        dilated_window_few_begin_any(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        dilated_window_few_begin_2_any(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = max(n_k - n_q - 256, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) dilated_window_few_keys_any(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            dilated_window_few_keys_any(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                dilated_window_few_fold_any(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                dilated_window_few_fold_any(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) dilated_window_few_queries_any(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        dilated_window_few_queries_any(call, task, part, iteration);
+    synchronise(part);
 }
 
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
-    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t own;   /* bytes of workspace a thread */
-    int64_t apart; /* positions between two queries of a task */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    size_t own;   /* bytes of workspace for each thread */
+    int64_t of_pair, of_token; /* approximate multiply-adds for a pair of a query and a key, or for a token; one is 0 */
+    int64_t apart; /* the distance between neighbouring queries of a task, in positions */
     size_t shared, slot, slots; /* of the threads on a head; for a chunk; such slots that a thread brings */
-    int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
+    int together; /* heads that all threads share: 0: none, 1: heads left over, 2: all heads */
 };
 
-/* For up to some rows, the queries of all heads that share keys, keys are in the lanes. */
-static struct version version(int64_t n_k, int64_t rows)
+/* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
+   lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
+   With MANY_KEYS or more keys the result is always 1: keys then come from memory, and are read once for all queries. */
+INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
+{
+    enum { MANY_KEYS = 1024 };
+    return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
+}
+
+/* Returns the version to run. The version has keys in the lanes if `rows` is small. `rows` is the number of
+   queries of all heads that share keys. */
+static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 {
     (void)n_k;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl")) {
-        if (rows <= 64) return (struct version){.head = dilated_window_few_v4, .tile = 0, .own = 37120, .apart = 1,
-            .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = dilated_window_rows_v4, .tile = 64, .own = 123904, .apart = 2};
+    if (attn_x86_64_level() >= 4) {
+        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = dilated_window_few_v4, .tile = 0,
+            .own = 37120, .of_pair = 128, .apart = 1, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = dilated_window_rows_v4, .tile = 64, .own = 123904, .of_pair = 128, .apart = 2};
     }
 #endif
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (rows <= 64) return (struct version){.head = dilated_window_few_v3, .tile = 0, .own = 37120, .apart = 1,
-            .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = dilated_window_rows_v3, .tile = 64, .own = 123904, .apart = 2};
+    if (attn_x86_64_level() >= 3) {
+        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = dilated_window_few_v3, .tile = 0,
+            .own = 37120, .of_pair = 128, .apart = 1, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = dilated_window_rows_v3, .tile = 64, .own = 123904, .of_pair = 128, .apart = 2};
     }
 #endif
-    if (rows <= 64) return (struct version){.head = dilated_window_few_any, .tile = 0, .own = 37120, .apart = 1,
-        .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = dilated_window_rows_any, .tile = 64, .own = 123904, .apart = 2};
+    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = dilated_window_few_any, .tile = 0,
+        .own = 37120, .of_pair = 128, .apart = 1, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+    return (struct version){.rows = dilated_window_rows_any, .tile = 64, .own = 123904, .of_pair = 128, .apart = 2};
 }
 
 enum { MANY_ROWS = 1 << 30 };
 
-/* The rows of a problem; where there are many queries, or where what is saved of each has its place, MANY_ROWS. */
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if there are many queries, or if the
+   problem has memory for saved numbers of each query. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -2933,9 +3189,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
-   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
-   more than that is not run on more. */
+/* The default number of OpenMP threads can change between the call of _workspace and the call of _forward, and can
+   differ between the threads that make these calls. So the workspace has room for at least one thread per processor.
+   A call uses more threads than processors only if the workspace is large enough for them. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -2959,8 +3215,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
-   for. */
+/* Sets `part` to the share of thread `number` in a head on which `there` threads work together. The workspace has room
+   for `threads` threads, the number that was requested. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -2988,13 +3244,14 @@ int dilated_window_params_init(struct dilated_window_params *params, uint64_t se
     return 0;
 }
 
-/* The most of all that runs for n_k keys or fewer, however many queries there are. */
+/* Returns the maximum workspace of a thread, in bytes, over all versions for n_k keys or fewer and any number of
+   queries. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0};
     size_t bytes = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version few = version(from[k], 0), v = version(from[k], MANY_ROWS);
+        const struct version few = version(from[k], 0, 0), v = version(from[k], MANY_ROWS, 0);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
@@ -3007,26 +3264,26 @@ size_t dilated_window_workspace(const struct attn_problem *problem)
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
-/* Whether this machine runs it. */
+/* Returns whether this machine can run the version. */
 static int runs(const struct version *v)
 {
     return v->rows || v->head;
 }
 
-/* A call at work. */
+/* This is the state of a call that threads work on. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* after these, all threads work on one head together */
-    int threads;          /* that were asked for; there may be fewer */
-    int there;            /* that have come so far */
-    int64_t next;         /* the first task that none has taken */
+    int64_t tasks, alone; /* after `alone` tasks, all threads work on one head at a time */
+    int threads;          /* the number of threads that was requested; OpenMP can provide fewer */
+    int there;            /* the number of threads that have started */
+    int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* of it, a thread's */
+    size_t bytes; /* the bytes of the workspace for each thread */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
+/* Threads number themselves, because omp_get_thread_num can come from a different OpenMP library than the threads. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
@@ -3062,15 +3319,26 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    meet(&part); /* all have arrived, and none uses its own part of the workspace any more */
+    synchronise(&part); /* all threads have arrived, and no thread uses its own part of the workspace any more */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Runs all tasks of a call; a thread has `bytes` bytes of the workspace. */
+/* Returns the number of threads that have enough work, at most `threads`. Waking a thread takes about as long as 2^18
+   multiply-adds. A head takes about 2^15 multiply-adds in addition to those for its pairs or tokens. */
+static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
+        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
+    if (p->threads == 0) threads = useful_threads(p, this, threads);
     struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
     const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
     int64_t tasks = p->batch * heads;
@@ -3094,7 +3362,7 @@ int dilated_window_forward(const struct attn_problem *problem, const struct dila
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p));
+    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
@@ -3122,3 +3390,4 @@ const struct attn_kernel dilated_window_kernel = {
     .params_size = dilated_window_params_size, .params_init = params_init_any, .workspace = dilated_window_workspace,
     .forward = forward_any,
 };
+#endif /* a compiler of this language */

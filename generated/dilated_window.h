@@ -1,9 +1,10 @@
 /* dilated_window.h, made by attnc 0.1.0: attnc dilated_window.yaml
    softmax attention to every other position on both sides of a query
-   Beltagy, Peters and Cohan, Longformer: The Long-Document Transformer (2020), section 3.1, dilated sliding window
+   Beltagy, Peters and Cohan, Longformer: The Long-Document Transformer (arXiv 2020), section 3.1,
+   dilated sliding window
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_dilated_window_H
 #define ATTNC_dilated_window_H
 

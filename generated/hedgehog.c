@@ -1,66 +1,73 @@
 /* hedgehog.c, made by attnc 0.1.0: attnc hedgehog.yaml
    C11 with GNU extensions, for a C compiler; C++ includes hedgehog.h.
    Hedgehog attention, a learned feature map that mimics the softmax
-   Zhang et al., The Hedgehog and the Porcupine (2024), section 4
+   Zhang et al., The Hedgehog and the Porcupine (ICLR 2024), section 4
 
-   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
-     graph hedgehog f32
-     axis b batch
-     axis g kv_heads
-     axis m members
-     axis i n_q
-     axis j n_k
-     axis d 64
-     axis e 64
-     axis c 64
-     %0 = input q [b g m i d]
-     %1 = input k [b g j d]
-     %2 = input v [b g j e]
-     %3 = param features.wq [g m d c]
-     %4 = contract [b g m i c] %0 %3
-     %5 = reduce max -inf [b g m i] %4
-     %6 = map [b g m i c] exp(sub(%4, %5))
-     %7 = reduce sum 0 [b g m i] %6
-     %8 = map [b g m i c] div(%6, %7)
-     %9 = map [b g m i c] neg(%4)
-     %10 = reduce max -inf [b g m i] %9
-     %11 = map [b g m i c] exp(sub(%9, %10))
-     %12 = reduce sum 0 [b g m i] %11
-     %13 = map [b g m i c] div(%11, %12)
-     %14 = param features.wk [g d c]
-     %15 = contract [b g j c] %1 %14
-     %16 = reduce max -inf [b g j] %15
-     %17 = map [b g j c] exp(sub(%15, %16))
-     %18 = reduce sum 0 [b g j] %17
-     %19 = map [b g j c] div(%17, %18)
-     %20 = map [b g j c] neg(%15)
-     %21 = reduce max -inf [b g j] %20
-     %22 = map [b g j c] exp(sub(%20, %21))
-     %23 = reduce sum 0 [b g j] %22
-     %24 = map [b g j c] div(%22, %23)
-     %25 = contract [b g m i j] %8 %19
-     %26 = contract [b g m i j] %13 %24
-     %27 = map [b g m i j] add(%25, %26)
-     %28 = reduce sum 0 [b g m i] %27 where le(j, add(i, sub(size(j), size(i))))
-     %29 = contract [b g m i e] %27 %2 where le(j, add(i, sub(size(j), size(i))))
-     %30 = map [b g m i e] select(eq(%28, 0.0), 0.0, div(%29, %28))
-     output %30
+   Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
+   e (64), c (64):
+     q [b g m i d]
+     k [b g j d]
+     v [b g j e]
+     features.wq [g m d c], learned parameter
+     x4 [b g m i c] = sum over d of q * features.wq
+     x5 [b g m i] = max over c of x4
+     x6 [b g m i c] = exp(x4 - x5)
+     x7 [b g m i] = sum over c of x6
+     x8 [b g m i c] = x6 / x7
+     x9 [b g m i c] = -x4
+     x10 [b g m i] = max over c of x9
+     x11 [b g m i c] = exp(x9 - x10)
+     x12 [b g m i] = sum over c of x11
+     x13 [b g m i c] = x11 / x12
+     features.wk [g d c], learned parameter
+     x15 [b g j c] = sum over d of k * features.wk
+     x16 [b g j] = max over c of x15
+     x17 [b g j c] = exp(x15 - x16)
+     x18 [b g j] = sum over c of x17
+     x19 [b g j c] = x17 / x18
+     x20 [b g j c] = -x15
+     x21 [b g j] = max over c of x20
+     x22 [b g j c] = exp(x20 - x21)
+     x23 [b g j] = sum over c of x22
+     x24 [b g j c] = x22 / x23
+     x25 [b g m i j] = sum over c of x8 * x19
+     x26 [b g m i j] = sum over c of x13 * x24
+     x27 [b g m i j] = x25 + x26
+     x28 [b g m i] = sum over j of x27 if j <= i + n_k - n_q
+     x29 [b g m i e] = sum over j of x27 * v if j <= i + n_k - n_q
+     x30 [b g m i e] = x28 == 0 ? 0 : x29 / x28
+     out = x30
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
-   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
-   Keys that no query of the tile sees are skipped.
-   Linear from 253 keys on: the weight is an inner product of 128 features,
-   whose sum over keys is a state of 128 x 65 numbers that queries meet.
+   How: each vector lane holds one query. Keys are processed in tiles,
+   so row sums and maxima need no reduction across lanes.
+   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
+   Linear from 253 keys on: the weight is an inner product of 128 features. The state, their sum over keys,
+   has 128 x 65 numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 342272 bytes of workspace a thread
      x86-64-v4  linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries; 327808 bytes of workspace a thread
      x86-64-v3  linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace a thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 195712 bytes of workspace a thread
      generic    linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace a thread
+
+   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
+     (top)      struct call, and what all targets share
+     x86-64-v4  hedgehog_rows_v4, hedgehog_linear_v4
+     x86-64-v3  hedgehog_rows_v3, hedgehog_linear_v3
+     generic    hedgehog_rows_any, hedgehog_linear_any
+     choice     struct version, which this machine runs
+     interface  hedgehog_workspace, hedgehog_forward, hedgehog_kernel
+
    Compile with: cc -O2 -fopenmp hedgehog.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "hedgehog.c is C, not C++: a C compiler has to compile it"
-#endif
+#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
+#error "hedgehog.c is C11, not C89: compile it without -std=, or with -std=gnu11"
+extern int hedgehog_is_c11;
+#elif !defined __GNUC__
+#error "hedgehog.c has the vectors of GNU C: gcc or clang has to compile it"
+extern int hedgehog_is_gnu_c;
+#else
 #include "hedgehog.h"
 
 #include <float.h>
@@ -75,17 +82,17 @@
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* copies for every caller would only double the time that compiling takes */
+#else /* a copy for every caller would only double the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
+#pragma GCC optimize("no-schedule-insns") /* scheduling ahead of register allocation spills */
 #endif
 
-struct call { /* what every thread needs to know */
+struct call { /* the arguments of a call, which all threads share */
     struct attn_problem p;
     const struct hedgehog_params *params;
     const float *q;
@@ -99,7 +106,8 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Waits until another thread has raised the number to that. */
+
+/* Waits until `*number` is at least `to`. A different thread raises the number. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -107,24 +115,24 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* it may need this processor */
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
 #endif
     }
 }
 
-/* Elements of the states come in groups, so that a thread may fold into the first while the one before it folds into
-   the last; how many segments each group has taken in stands on a line of its own. */
+/* The elements of the states are divided into groups, so a thread can fold into the first group while the thread before
+   it folds into the last. Each group has a counter of its segments, on a separate cache line. */
 enum { NUMBERS_OF_LINE = 8 };
 
-struct part { /* of a thread in the work on a head */
-    int64_t number, threads; /* it is thread `number` of these */
-    int64_t chunk0, chunk1, window; /* the chunks in its hands, and the most of them */
-    int64_t *folded, segments; /* segments of each group of elements, those of heads before this one among them */
-    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of its chunks */
-    const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
+struct part { /* one thread's share of the work on a head */
+    int64_t number, threads; /* the number of this thread, of `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the current chunks of the thread, and the maximum number of such chunks */
+    int64_t *folded, segments; /* segments folded into each group, and segments of all earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and of the thread's chunks */
+    const struct attn_team *team; /* the team of threads that the caller passed; NULL: OpenMP is used */
 };
 
-/* How many chunks a segment has: as many of them for every thread, in no more rounds than the slots ask for. */
+/* The number of chunks in a segment: all threads get equally many, in as few rounds as the slots allow. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -132,7 +140,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are folded into a group of elements in their order. */
+/* Segments are folded into each group of elements in order: await_segment waits for the segments before `segment`, and
+   pass_segment lets the next segment continue. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -143,8 +152,8 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits for the others. */
-INLINE void meet(const struct part *part)
+/* Waits for the other threads. */
+INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
     if (part->team) {
@@ -160,16 +169,20 @@ INLINE void meet(const struct part *part)
 #if defined(__x86_64__)
 #define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
 
-/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+/* Each of these types has 16 elements:
+   - vec_v4: numbers
+   - mask_v4: results of comparisons
+   - ints_v4: positions
+   - wide_v4: doubles */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
@@ -177,14 +190,14 @@ static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many
-   machines; NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -126.0f, because subnormal numbers are slow on many machines;
+   NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
     uint16_t normal;
     __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x without the nearest integer, 0 for infinity */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
     vec_v4 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
     p = p * f + 0.055503571f;
@@ -195,7 +208,7 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
+/* e^x as 2^n 2^f, with f from a remainder in two parts. NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp_v4(vec_v4 x)
 {
     x = pick_v4((mask_v4)(x < -89.0f), splat_v4(-89.0f), x);
@@ -205,7 +218,7 @@ TARGET_v4 INLINE vec_v4 exp_v4(vec_v4 x)
     return exp2_v4(r * 1.44269504f) * exp2_v4(n);
 }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -215,8 +228,7 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -245,7 +257,7 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -262,7 +274,7 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -273,7 +285,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -288,7 +301,7 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
@@ -299,13 +312,17 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
     vec_v4 sum[6][4];
@@ -320,114 +337,176 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 16;
-            if (then == 3) {
+            if (update == 3) {
                 add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
                 continue;
             }
-            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+            store_v4(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
         }
     }
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_v4; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_v4 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int then, const float *factor, float *compensation)
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
 {
-    float row[96];
-    (void)odd;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
     }
 }
 
-/* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
 {
-    dot_v4(2, 32, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
+    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_v4 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[96];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The products of the code below, each compiled once: dot_v4 with its constant arguments. */
+TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 64, 4, 64, 32, a, 1, 64, b, 96, c, 96, 0, NULL, NULL);
+    dot_v4(/*vectors=*/3, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/96, c, /*c_row=*/96, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(2, 32, rows, -1, 64, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
+    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(4, 64, 128, 2, steps, 192, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot6_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(2, 32, 64, 4, 128, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/128, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot7_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(2, 32, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -437,7 +516,8 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -449,20 +529,20 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     const int64_t v_row = call->p.v.row;
     const float *const features_wq = call->params->features_wq + (g * members + m) * 64 * 64;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 32] */
-    float *const query_2 = (float *)(void *)(work + 8192); /* [i: 32] */
-    float *const query_3 = (float *)(void *)(work + 8320); /* [c: 64, i: 32] */
-    float *const query_4 = (float *)(void *)(work + 16512); /* [i: 32] */
-    float *const all_query_5 = (float *)(void *)(work + 16640); /* [c: 64, i: 32, 8 times] */
-    float *const query_7 = (float *)(void *)(work + 8192); /* [i: 32] */
-    float *const query_9 = (float *)(void *)(work + 8320); /* [i: 32] */
-    float *const all_query_10 = (float *)(void *)(work + 82176); /* [c: 64, i: 32, 8 times] */
-    float *const key = (float *)(void *)(work + 147712); /* [c: 64, j: 96] */
-    float *const key_2 = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 172288); /* [c: 64, j: 96] */
-    float *const key_4 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const key_7 = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_9 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query_wq = (float *)(void *)(work + 0); /* [c: 64, i: 32] */
+    float *const query_max = (float *)(void *)(work + 8192); /* [i: 32] */
+    float *const query = (float *)(void *)(work + 8320); /* [c: 64, i: 32] */
+    float *const query_sum = (float *)(void *)(work + 16512); /* [i: 32] */
+    float *const all_query_2 = (float *)(void *)(work + 16640); /* [c: 64, i: 32, 8 times] */
+    float *const query_max_2 = (float *)(void *)(work + 8192); /* [i: 32] */
+    float *const query_sum_2 = (float *)(void *)(work + 8320); /* [i: 32] */
+    float *const all_query_5 = (float *)(void *)(work + 82176); /* [c: 64, i: 32, 8 times] */
+    float *const key_wk = (float *)(void *)(work + 147712); /* [c: 64, j: 96] */
+    float *const key_max = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key = (float *)(void *)(work + 172288); /* [c: 64, j: 96] */
+    float *const key_sum = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_max_2 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_sum_2 = (float *)(void *)(work + 384); /* [j: 96] */
     float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 32] */
     float *const score_2 = (float *)(void *)(work + 196864); /* [j: 96, i: 32] */
     float *const all_row_sum = (float *)(void *)(work + 209152); /* [i: 32, 8 times] */
@@ -476,8 +556,8 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     float *const k_tile = (float *)(void *)(work + 172288); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
         const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+        float *const query_2 = all_query_2 + (i0 - i_block) / 32 * 2048;
         float *const query_5 = all_query_5 + (i0 - i_block) / 32 * 2048;
-        float *const query_10 = all_query_10 + (i0 - i_block) / 32 * 2048;
         float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
         float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
         float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
@@ -486,83 +566,86 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-        /* query[c][i] = sum over d of features_wq * q_tile */
-        dot0_v4(features_wq, q_tile, query);
-        /* query_2 = -INFINITY */
+        /* query_wq[c][i] = sum over d of features_wq * q_tile */
+        dot0_v4(round_up(i1 - i0, 16), features_wq, q_tile, query_wq);
+        /* query_max = -INFINITY */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query_2 + i, splat_v4(-INFINITY));
+            store_v4(query_max + i, splat_v4(-INFINITY));
         }
-        /* query_2 max= query */
+        /* query_max max= query_wq */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            vec_v4 query_2_in[2][2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) query_2_in[u][c_chain] = splat_v4(-INFINITY);
+            vec_v4 query_max_in[2][2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) query_max_in[vector][c_chain] =
+                    splat_v4(-INFINITY);
             }
             for (int64_t c_first = 0; c_first < 64; c_first += 2) {
                 UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
                     const int64_t c = min(c_first + c_chain, 64 - 1);
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                        query_2_in[u][c_chain] = max_v4(query_2_in[u][c_chain], load_v4(query + c * 32 + i));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        query_max_in[vector][c_chain] = max_v4(query_max_in[vector][c_chain],
+                            load_v4(query_wq + c * 32 + i));
                     }
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                store_v4(query_2 + i, max_v4(load_v4(query_2 + i), max_v4(query_2_in[u][0], query_2_in[u][1])));
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                store_v4(query_max + i, max_v4(load_v4(query_max + i), max_v4(query_max_in[vector][0],
+                    query_max_in[vector][1])));
             }
         }
-        /* query_4 = 0.0f */
+        /* query_sum = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query_4 + i, splat_v4(0.0f));
+            store_v4(query_sum + i, splat_v4(0.0f));
         }
-        /* query_3 = exp(query - query_2); query_4 += query_3 */
+        /* query = exp(query_wq - query_max); query_sum += query */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 query_2_0 = load_v4(query_2 + i);
-            vec_v4 query_4_in = (vec_v4){0};
+            const vec_v4 query_max_0 = load_v4(query_max + i);
+            vec_v4 query_sum_in = (vec_v4){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v4 query_3_new1 = exp_v4(load_v4(query + c * 32 + i) - query_2_0);
-                store_v4(query_3 + c * 32 + i, query_3_new1);
-                query_4_in += query_3_new1;
+                const vec_v4 query_new1 = exp_v4(load_v4(query_wq + c * 32 + i) - query_max_0);
+                store_v4(query + c * 32 + i, query_new1);
+                query_sum_in += query_new1;
             }
-            store_v4(query_4 + i, load_v4(query_4 + i) + query_4_in);
+            store_v4(query_sum + i, load_v4(query_sum + i) + query_sum_in);
         }
-        /* query_7 = -INFINITY */
+        /* query_max_2 = -INFINITY */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query_7 + i, splat_v4(-INFINITY));
+            store_v4(query_max_2 + i, splat_v4(-INFINITY));
         }
-        /* query_5 = query_3 / query_4; query = neg(query); query_7 max= query */
+        /* query_2 = query / query_sum; query_wq = neg(query_wq); query_max_2 max= query_wq */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 query_4_2 = load_v4(query_4 + i);
-            vec_v4 query_7_in = load_v4(query_7 + i);
+            const vec_v4 query_sum_3 = load_v4(query_sum + i);
+            vec_v4 query_max_2_in = load_v4(query_max_2 + i);
             for (int64_t c = 0; c < 64; c++) {
-                store_v4(query_5 + c * 32 + i, load_v4(query_3 + c * 32 + i) / query_4_2);
-                const vec_v4 query_6 = load_v4(query + c * 32 + i);
-                const vec_v4 query_new7 = -query_6;
-                store_v4(query + c * 32 + i, query_new7);
-                query_7_in = max_v4(query_7_in, query_new7);
+                store_v4(query_2 + c * 32 + i, load_v4(query + c * 32 + i) / query_sum_3);
+                const vec_v4 query_wq_4 = load_v4(query_wq + c * 32 + i);
+                const vec_v4 query_wq_new5 = -query_wq_4;
+                store_v4(query_wq + c * 32 + i, query_wq_new5);
+                query_max_2_in = max_v4(query_max_2_in, query_wq_new5);
             }
-            store_v4(query_7 + i, query_7_in);
+            store_v4(query_max_2 + i, query_max_2_in);
         }
-        /* query_9 = 0.0f */
+        /* query_sum_2 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query_9 + i, splat_v4(0.0f));
+            store_v4(query_sum_2 + i, splat_v4(0.0f));
         }
-        /* query = exp(query - query_7); query_9 += query */
+        /* query_wq = exp(query_wq - query_max_2); query_sum_2 += query_wq */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 query_7_9 = load_v4(query_7 + i);
-            vec_v4 query_9_in = (vec_v4){0};
+            const vec_v4 query_max_2_7 = load_v4(query_max_2 + i);
+            vec_v4 query_sum_2_in = (vec_v4){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v4 query_8 = load_v4(query + c * 32 + i);
-                const vec_v4 query_new10 = exp_v4(query_8 - query_7_9);
-                store_v4(query + c * 32 + i, query_new10);
-                query_9_in += query_new10;
+                const vec_v4 query_wq_6 = load_v4(query_wq + c * 32 + i);
+                const vec_v4 query_wq_new8 = exp_v4(query_wq_6 - query_max_2_7);
+                store_v4(query_wq + c * 32 + i, query_wq_new8);
+                query_sum_2_in += query_wq_new8;
             }
-            store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in);
+            store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in);
         }
-        /* query_10 = query / query_9 */
+        /* query_5 = query_wq / query_sum_2 */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 query_9_11 = load_v4(query_9 + i);
+            const vec_v4 query_sum_2_9 = load_v4(query_sum_2 + i);
             for (int64_t c = 0; c < 64; c++) {
-                store_v4(query_10 + c * 32 + i, load_v4(query + c * 32 + i) / query_9_11);
+                store_v4(query_5 + c * 32 + i, load_v4(query_wq + c * 32 + i) / query_sum_2_9);
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -573,7 +656,7 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                     store_v4(sum + e * 32 + i, splat_v4(0.0f));
                     store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
                 }
@@ -586,110 +669,110 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
-        /* key[c][j] = sum over d of features_wk * k_tile */
-        dot1_v4(round_up(j1 - j0, 48), features_wk, k_tile, key);
-        /* key_2 = -INFINITY */
+        /* key_wk[c][j] = sum over d of features_wk * k_tile */
+        dot1_v4(round_up(j1 - j0, 16), features_wk, k_tile, key_wk);
+        /* key_max = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_2 + j, splat_v4(-INFINITY));
+            store_v4(key_max + j, splat_v4(-INFINITY));
         }
-        /* key_2 max= key */
+        /* key_max max= key_wk */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            vec_v4 key_2_in[3];
-            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                key_2_in[u] = load_v4(key_2 + j);
+            vec_v4 key_max_in[3];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                key_max_in[vector] = load_v4(key_max + j);
             }
             for (int64_t c = 0; c < 64; c++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_2_in[u] = max_v4(key_2_in[u], load_v4(key + c * 96 + j));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                    key_max_in[vector] = max_v4(key_max_in[vector], load_v4(key_wk + c * 96 + j));
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                store_v4(key_2 + j, key_2_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                store_v4(key_max + j, key_max_in[vector]);
             }
         }
-        /* key_4 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_4 + j, splat_v4(0.0f));
+            store_v4(key_sum + j, splat_v4(0.0f));
         }
-        /* key_3 = exp(key - key_2); key_4 += key_3 */
+        /* key = exp(key_wk - key_max); key_sum += key */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_2_12 = load_v4(key_2 + j);
-            vec_v4 key_4_in = (vec_v4){0};
+            const vec_v4 key_max_10 = load_v4(key_max + j);
+            vec_v4 key_sum_in = (vec_v4){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v4 key_3_new13 = exp_v4(load_v4(key + c * 96 + j) - key_2_12);
-                store_v4(key_3 + c * 96 + j, key_3_new13);
-                key_4_in += key_3_new13;
+                const vec_v4 key_new11 = exp_v4(load_v4(key_wk + c * 96 + j) - key_max_10);
+                store_v4(key + c * 96 + j, key_new11);
+                key_sum_in += key_new11;
             }
-            store_v4(key_4 + j, load_v4(key_4 + j) + key_4_in);
+            store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in);
         }
-        /* key_7 = -INFINITY */
+        /* key_max_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_7 + j, splat_v4(-INFINITY));
+            store_v4(key_max_2 + j, splat_v4(-INFINITY));
         }
-        /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
+        /* key = key / key_sum; key_wk = neg(key_wk); key_max_2 max= key_wk */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_4_14 = load_v4(key_4 + j);
-            vec_v4 key_7_in = load_v4(key_7 + j);
+            const vec_v4 key_sum_12 = load_v4(key_sum + j);
+            vec_v4 key_max_2_in = load_v4(key_max_2 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v4(key_3 + c * 96 + j, load_v4(key_3 + c * 96 + j) / key_4_14);
-                const vec_v4 key_15 = load_v4(key + c * 96 + j);
-                const vec_v4 key_new16 = -key_15;
-                store_v4(key + c * 96 + j, key_new16);
-                key_7_in = max_v4(key_7_in, key_new16);
+                store_v4(key + c * 96 + j, load_v4(key + c * 96 + j) / key_sum_12);
+                const vec_v4 key_wk_13 = load_v4(key_wk + c * 96 + j);
+                const vec_v4 key_wk_new14 = -key_wk_13;
+                store_v4(key_wk + c * 96 + j, key_wk_new14);
+                key_max_2_in = max_v4(key_max_2_in, key_wk_new14);
             }
-            store_v4(key_7 + j, key_7_in);
+            store_v4(key_max_2 + j, key_max_2_in);
         }
-        /* key_9 = 0.0f */
+        /* key_sum_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_9 + j, splat_v4(0.0f));
+            store_v4(key_sum_2 + j, splat_v4(0.0f));
         }
-        /* key = exp(key - key_7); key_9 += key */
+        /* key_wk = exp(key_wk - key_max_2); key_sum_2 += key_wk */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_7_18 = load_v4(key_7 + j);
-            vec_v4 key_9_in = (vec_v4){0};
+            const vec_v4 key_max_2_16 = load_v4(key_max_2 + j);
+            vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v4 key_17 = load_v4(key + c * 96 + j);
-                const vec_v4 key_new19 = exp_v4(key_17 - key_7_18);
-                store_v4(key + c * 96 + j, key_new19);
-                key_9_in += key_new19;
+                const vec_v4 key_wk_15 = load_v4(key_wk + c * 96 + j);
+                const vec_v4 key_wk_new17 = exp_v4(key_wk_15 - key_max_2_16);
+                store_v4(key_wk + c * 96 + j, key_wk_new17);
+                key_sum_2_in += key_wk_new17;
             }
-            store_v4(key_9 + j, load_v4(key_9 + j) + key_9_in);
+            store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
         }
-        /* key = key / key_9 */
+        /* key_wk = key_wk / key_sum_2 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_9_20 = load_v4(key_9 + j);
+            const vec_v4 key_sum_2_18 = load_v4(key_sum_2 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v4(key + c * 96 + j, load_v4(key + c * 96 + j) / key_9_20);
+                store_v4(key_wk + c * 96 + j, load_v4(key_wk + c * 96 + j) / key_sum_2_18);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
             const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
+            float *const query_2 = all_query_2 + (i0 - i_block) / 32 * 2048;
             float *const query_5 = all_query_5 + (i0 - i_block) / 32 * 2048;
-            float *const query_10 = all_query_10 + (i0 - i_block) / 32 * 2048;
             float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
-            /* score[j][i] = sum over c of key_3 * query_5 */
-            dot2_v4(j1 - j0, key_3, query_5, score);
-            /* score_2[j][i] = sum over c of key * query_10 */
-            dot2_v4(j1 - j0, key, query_10, score_2);
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            /* score[j][i] = sum over c of key * query_2 */
+            dot2_v4(round_up(i1 - i0, 16), j1 - j0, key, query_2, score);
+            /* score_2[j][i] = sum over c of key_wk * query_5 */
+            dot2_v4(round_up(i1 - i0, 16), j1 - j0, key_wk, query_5, score_2);
             /* score = score + score_2 */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                         store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) + load_v4(score_2 + j * 32 + i));
                     }
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_21 = n_k - n_q;
+                const int64_t t_19 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_22 = (i0 + i + lane_v4) + t_21;
+                    const ints_v4 t_20 = (i0 + i + lane_v4) + t_19;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_22, mask_v4),
+                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_20, mask_v4),
                             load_v4(score + j * 32 + i), splat_v4(0.0f)));
                     }
                 }
@@ -697,33 +780,33 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             /* row_sum += score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 vec_v4 row_sum_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    row_sum_in[u] = (vec_v4){0};
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    row_sum_in[vector] = (vec_v4){0};
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                        row_sum_in[u] += load_v4(score + j * 32 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        row_sum_in[vector] += load_v4(score + j * 32 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
                 }
             }
             /* sum[e][i] += sum over j of v * score */
             if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot3_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 seen[2];
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_23 = n_k - n_q;
+                    const int64_t t_21 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_23), mask_v4);
+                        seen[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + t_21), mask_v4);
                     }
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                 }
             } else
-                dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot4_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
     {
@@ -733,11 +816,11 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_sum_24 = load_v4(row_sum + i);
-                const mask_v4 t_25 = row_sum_24 == 0.0f;
+                const vec_v4 row_sum_22 = load_v4(row_sum + i);
+                const mask_v4 t_23 = row_sum_22 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_25, splat_v4(0.0f),
-                        load_v4(sum + e * 32 + i) / row_sum_24));
+                    store_v4(result + e * 32 + i, pick_v4(t_23, splat_v4(0.0f),
+                        load_v4(sum + e * 32 + i) / row_sum_22));
                 }
             }
             /* out = result, transposed back */
@@ -746,38 +829,39 @@ TARGET_v4 static void hedgehog_rows_v4(const struct call *call, int64_t task, un
     }
 }
 
-/* States begin with no key. */
-TARGET_v4 APART void hedgehog_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sets the states to those of no keys. */
+TARGET_v4 APART void hedgehog_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 128);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
-    float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 128);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 128] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
+    float *const carried = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
-        store_v4(carried + f, splat_v4(0.0f));
-        store_v4(carried_compensation + f, splat_v4(0.0f));
+        store_v4(carried_sum + f, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + f, splat_v4(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_2_compensation + f * 64 + e, splat_v4(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -786,19 +870,19 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const key = (float *)(void *)(part->work + 0); /* [c: 64, j: 32] */
-    float *const key_2 = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const key_3 = (float *)(void *)(part->work + 8320); /* [c: 64, j: 32] */
-    float *const key_4 = (float *)(void *)(part->work + 16512); /* [j: 32] */
-    float *const key_7 = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const key_9 = (float *)(void *)(part->work + 16512); /* [j: 32] */
-    float *const key_11 = (float *)(void *)(part->work + 16512); /* [f: 128, j: 32] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const key_wk = (float *)(void *)(part->work + 0); /* [c: 64, j: 32] */
+    float *const key_max = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key = (float *)(void *)(part->work + 8320); /* [c: 64, j: 32] */
+    float *const key_sum = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    float *const key_max_2 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    float *const key_features_3 = (float *)(void *)(part->work + 16512); /* [f: 128, j: 32] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    /* state = 0.0f */
+    /* state_sum = 0.0f */
     for (int64_t f = 0; f < 128; f += 16) {
-        store_v4(state + (chunk - chunk0) * 8336 + f, splat_v4(0.0f));
+        store_v4(state_sum + (chunk - chunk0) * 8336 + f, splat_v4(0.0f));
     }
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
@@ -806,153 +890,156 @@ TARGET_v4 APART void hedgehog_keys_v4(const struct call *call, int64_t task, con
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-        /* key[c][j] = sum over d of features_wk * k_tile */
-        dot0_v4(features_wk, k_tile, key);
-        /* key_2 = -INFINITY */
+        /* key_wk[c][j] = sum over d of features_wk * k_tile */
+        dot0_v4(round_up(j1 - j0, 16), features_wk, k_tile, key_wk);
+        /* key_max = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_2 + j, splat_v4(-INFINITY));
+            store_v4(key_max + j, splat_v4(-INFINITY));
         }
-        /* key_2 max= key */
+        /* key_max max= key_wk */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-            vec_v4 key_2_in[2][2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
-                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_2_in[u][c_chain] = splat_v4(-INFINITY);
+            vec_v4 key_max_in[2][2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_max_in[vector][c_chain] = splat_v4(-INFINITY);
             }
             for (int64_t c_first = 0; c_first < 64; c_first += 2) {
                 UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
                     const int64_t c = min(c_first + c_chain, 64 - 1);
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
-                        key_2_in[u][c_chain] = max_v4(key_2_in[u][c_chain], load_v4(key + c * 32 + j));
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        key_max_in[vector][c_chain] = max_v4(key_max_in[vector][c_chain], load_v4(key_wk + c * 32 + j));
                     }
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
-                store_v4(key_2 + j, max_v4(load_v4(key_2 + j), max_v4(key_2_in[u][0], key_2_in[u][1])));
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                store_v4(key_max + j, max_v4(load_v4(key_max + j), max_v4(key_max_in[vector][0],
+                    key_max_in[vector][1])));
             }
         }
-        /* key_4 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_4 + j, splat_v4(0.0f));
+            store_v4(key_sum + j, splat_v4(0.0f));
         }
-        /* key_3 = exp(key - key_2); key_4 += key_3 */
+        /* key = exp(key_wk - key_max); key_sum += key */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_2_0 = load_v4(key_2 + j);
-            vec_v4 key_4_in = (vec_v4){0};
+            const vec_v4 key_max_0 = load_v4(key_max + j);
+            vec_v4 key_sum_in = (vec_v4){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v4 key_3_new1 = exp_v4(load_v4(key + c * 32 + j) - key_2_0);
-                store_v4(key_3 + c * 32 + j, key_3_new1);
-                key_4_in += key_3_new1;
+                const vec_v4 key_new1 = exp_v4(load_v4(key_wk + c * 32 + j) - key_max_0);
+                store_v4(key + c * 32 + j, key_new1);
+                key_sum_in += key_new1;
             }
-            store_v4(key_4 + j, load_v4(key_4 + j) + key_4_in);
+            store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in);
         }
-        /* key_7 = -INFINITY */
+        /* key_max_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_7 + j, splat_v4(-INFINITY));
+            store_v4(key_max_2 + j, splat_v4(-INFINITY));
         }
-        /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
+        /* key = key / key_sum; key_wk = neg(key_wk); key_max_2 max= key_wk */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_4_2 = load_v4(key_4 + j);
-            vec_v4 key_7_in = load_v4(key_7 + j);
+            const vec_v4 key_sum_5 = load_v4(key_sum + j);
+            vec_v4 key_max_2_in = load_v4(key_max_2 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v4(key_3 + c * 32 + j, load_v4(key_3 + c * 32 + j) / key_4_2);
-                const vec_v4 key_5 = load_v4(key + c * 32 + j);
-                const vec_v4 key_new6 = -key_5;
-                store_v4(key + c * 32 + j, key_new6);
-                key_7_in = max_v4(key_7_in, key_new6);
+                store_v4(key + c * 32 + j, load_v4(key + c * 32 + j) / key_sum_5);
+                const vec_v4 key_wk_6 = load_v4(key_wk + c * 32 + j);
+                const vec_v4 key_wk_new7 = -key_wk_6;
+                store_v4(key_wk + c * 32 + j, key_wk_new7);
+                key_max_2_in = max_v4(key_max_2_in, key_wk_new7);
             }
-            store_v4(key_7 + j, key_7_in);
+            store_v4(key_max_2 + j, key_max_2_in);
         }
-        /* key_9 = 0.0f */
+        /* key_sum_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_9 + j, splat_v4(0.0f));
+            store_v4(key_sum_2 + j, splat_v4(0.0f));
         }
-        /* key = exp(key - key_7); key_9 += key */
+        /* key_wk = exp(key_wk - key_max_2); key_sum_2 += key_wk */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_7_9 = load_v4(key_7 + j);
-            vec_v4 key_9_in = (vec_v4){0};
+            const vec_v4 key_max_2_9 = load_v4(key_max_2 + j);
+            vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v4 key_8 = load_v4(key + c * 32 + j);
-                const vec_v4 key_new10 = exp_v4(key_8 - key_7_9);
-                store_v4(key + c * 32 + j, key_new10);
-                key_9_in += key_new10;
+                const vec_v4 key_wk_8 = load_v4(key_wk + c * 32 + j);
+                const vec_v4 key_wk_new10 = exp_v4(key_wk_8 - key_max_2_9);
+                store_v4(key_wk + c * 32 + j, key_wk_new10);
+                key_sum_2_in += key_wk_new10;
             }
-            store_v4(key_9 + j, load_v4(key_9 + j) + key_9_in);
+            store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
         }
-        /* key = key / key_9 */
+        /* key_wk = key_wk / key_sum_2 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_9_11 = load_v4(key_9 + j);
+            const vec_v4 key_sum_2_11 = load_v4(key_sum_2 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v4(key + c * 32 + j, load_v4(key + c * 32 + j) / key_9_11);
+                store_v4(key_wk + c * 32 + j, load_v4(key_wk + c * 32 + j) / key_sum_2_11);
             }
         }
-        /* key_11 = select(f < 64, key_3, key) */
+        /* key_features_3 = select(f < 64, key, key_wk) */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
             for (int64_t f = 0; f < 128; f++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
-                    store_v4(key_11 + f * 32 + j, (f < 64) ? load_v4(key_3 + min(f,
-                        63) * 32 + j) : load_v4(key + max(f - 64, 0) * 32 + j));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                    store_v4(key_features_3 + f * 32 + j, (f < 64) ? load_v4(key + min(f,
+                        63) * 32 + j) : load_v4(key_wk + max(f - 64, 0) * 32 + j));
                 }
             }
         }
-        /* state += key_11 */
+        /* state_sum += key_features_3 */
         for (int64_t f = 0; f < 128; f++) {
             vec_v4 lane_sums = splat_v4(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(key_11 + f * 32 + j);
+                const vec_v4 term = load_v4(key_features_3 + f * 32 + j);
                 lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
                     term, splat_v4(0));
             }
             const float total = lane_sum_v4(lane_sums);
-            state[(chunk - chunk0) * 8336 + f] += total;
+            state_sum[(chunk - chunk0) * 8336 + f] += total;
         }
-        /* state_2[f][e] = sum over j of key_11 * v */
-        dot5_v4(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8336);
+        /* state[f][e] = sum over j of key_features_3 * v */
+        dot5_v4(j1 - j0, key_features_3, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8336);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
-TARGET_v4 APART void hedgehog_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+TARGET_v4 APART void hedgehog_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 128);
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 128);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
-    float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 128] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
+    float *const carried = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried += state; state = before */
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 before_new12 = load_v4(carried + f);
-            add_v4(carried + f, carried_compensation + f, load_v4(state + (chunk - chunk0) * 8336 + f), splat_v4(1));
-            store_v4(state + (chunk - chunk0) * 8336 + f, before_new12);
+            const vec_v4 before_sum_new12 = load_v4(carried_sum + f);
+            add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + (chunk - chunk0) * 8336 + f),
+                splat_v4(1));
+            store_v4(state_sum + (chunk - chunk0) * 8336 + f, before_sum_new12);
         }
-        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    const vec_v4 before_2_new13 = load_v4(carried_2 + f * 64 + e);
-                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
-                        load_v4(state_2 + (chunk - chunk0) * 8336 + f * 64 + e), splat_v4(1));
-                    store_v4(state_2 + (chunk - chunk0) * 8336 + f * 64 + e, before_2_new13);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 before_new13 = load_v4(carried + f * 64 + e);
+                    add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 8336 + f * 64 + e), splat_v4(1));
+                    store_v4(state + (chunk - chunk0) * 8336 + f * 64 + e, before_new13);
                 }
             }
         }
     }
 }
 
-/* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -965,27 +1052,27 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
     const int64_t v_row = call->p.v.row;
     const float *const features_wq = call->params->features_wq + g * members * 64 * 64;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
-    float *const query = (float *)(void *)(part->work + 0); /* [c: 64, i: 32] */
-    float *const query_2 = (float *)(void *)(part->work + 8192); /* [i: 32] */
-    float *const query_3 = (float *)(void *)(part->work + 8320); /* [c: 64, i: 32] */
-    float *const query_4 = (float *)(void *)(part->work + 16512); /* [i: 32] */
-    float *const query_7 = (float *)(void *)(part->work + 8192); /* [i: 32] */
-    float *const query_9 = (float *)(void *)(part->work + 16512); /* [i: 32] */
-    float *const key_12 = (float *)(void *)(part->work + 16512); /* [c: 64, j: 32] */
-    float *const key_13 = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const key_14 = (float *)(void *)(part->work + 24704); /* [c: 64, j: 32] */
-    float *const key_15 = (float *)(void *)(part->work + 32896); /* [j: 32] */
-    float *const key_18 = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const key_20 = (float *)(void *)(part->work + 32896); /* [j: 32] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const query_wq = (float *)(void *)(part->work + 0); /* [c: 64, i: 32] */
+    float *const query_max = (float *)(void *)(part->work + 8192); /* [i: 32] */
+    float *const query = (float *)(void *)(part->work + 8320); /* [c: 64, i: 32] */
+    float *const query_sum = (float *)(void *)(part->work + 16512); /* [i: 32] */
+    float *const query_max_2 = (float *)(void *)(part->work + 8192); /* [i: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 16512); /* [i: 32] */
+    float *const key_wk_2 = (float *)(void *)(part->work + 16512); /* [c: 64, j: 32] */
+    float *const key_max_3 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_4 = (float *)(void *)(part->work + 24704); /* [c: 64, j: 32] */
+    float *const key_sum_3 = (float *)(void *)(part->work + 32896); /* [j: 32] */
+    float *const key_max_4 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_sum_4 = (float *)(void *)(part->work + 32896); /* [j: 32] */
     float *const score = (float *)(void *)(part->work + 32896); /* [j: 32, i: 32] */
     float *const score_2 = (float *)(void *)(part->work + 24704); /* [j: 32, i: 32] */
-    float *const query_11 = (float *)(void *)(part->work + 16512); /* [f: 128, i: 32] */
-    float *const query_12 = (float *)(void *)(part->work + 36992); /* [i: 32] */
+    float *const query_4 = (float *)(void *)(part->work + 16512); /* [f: 128, i: 32] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 36992); /* [i: 32] */
     float *const row_sum = (float *)(void *)(part->work + 37120); /* [i: 32] */
     float *const row_sum_compensation = (float *)(void *)(part->work + 37248); /* [i: 32] */
-    float *const query_13 = (float *)(void *)(part->work + 37376); /* [e: 64, i: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 37376); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 45568); /* [e: 64, i: 32] */
     float *const sum_compensation = (float *)(void *)(part->work + 53760); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
@@ -1001,111 +1088,114 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-            /* query[c][i] = sum over d of features_wq * q_tile */
-            dot0_v4(features_wq + m * 4096, q_tile, query);
-            /* query_2 = -INFINITY */
+            /* query_wq[c][i] = sum over d of features_wq * q_tile */
+            dot0_v4(round_up(i1 - i0, 16), features_wq + m * 4096, q_tile, query_wq);
+            /* query_max = -INFINITY */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_2 + i, splat_v4(-INFINITY));
+                store_v4(query_max + i, splat_v4(-INFINITY));
             }
-            /* query_2 max= query */
+            /* query_max max= query_wq */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 query_2_in[2][2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) query_2_in[u][c_chain] = splat_v4(-INFINITY);
+                vec_v4 query_max_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) query_max_in[vector][c_chain] =
+                        splat_v4(-INFINITY);
                 }
                 for (int64_t c_first = 0; c_first < 64; c_first += 2) {
                     UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
                         const int64_t c = min(c_first + c_chain, 64 - 1);
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                            query_2_in[u][c_chain] = max_v4(query_2_in[u][c_chain], load_v4(query + c * 32 + i));
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            query_max_in[vector][c_chain] = max_v4(query_max_in[vector][c_chain],
+                                load_v4(query_wq + c * 32 + i));
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    store_v4(query_2 + i, max_v4(load_v4(query_2 + i), max_v4(query_2_in[u][0], query_2_in[u][1])));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(query_max + i, max_v4(load_v4(query_max + i), max_v4(query_max_in[vector][0],
+                        query_max_in[vector][1])));
                 }
             }
-            /* query_4 = 0.0f */
+            /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_4 + i, splat_v4(0.0f));
+                store_v4(query_sum + i, splat_v4(0.0f));
             }
-            /* query_3 = exp(query - query_2); query_4 += query_3 */
+            /* query = exp(query_wq - query_max); query_sum += query */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_2_14 = load_v4(query_2 + i);
-                vec_v4 query_4_in = (vec_v4){0};
+                const vec_v4 query_max_14 = load_v4(query_max + i);
+                vec_v4 query_sum_in = (vec_v4){0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_v4 query_3_new15 = exp_v4(load_v4(query + c * 32 + i) - query_2_14);
-                    store_v4(query_3 + c * 32 + i, query_3_new15);
-                    query_4_in += query_3_new15;
+                    const vec_v4 query_new15 = exp_v4(load_v4(query_wq + c * 32 + i) - query_max_14);
+                    store_v4(query + c * 32 + i, query_new15);
+                    query_sum_in += query_new15;
                 }
-                store_v4(query_4 + i, load_v4(query_4 + i) + query_4_in);
+                store_v4(query_sum + i, load_v4(query_sum + i) + query_sum_in);
             }
-            /* query_7 = -INFINITY */
+            /* query_max_2 = -INFINITY */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_7 + i, splat_v4(-INFINITY));
+                store_v4(query_max_2 + i, splat_v4(-INFINITY));
             }
-            /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
+            /* query = query / query_sum; query_wq = neg(query_wq); query_max_2 max= query_wq */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_4_16 = load_v4(query_4 + i);
-                vec_v4 query_7_in = load_v4(query_7 + i);
+                const vec_v4 query_sum_16 = load_v4(query_sum + i);
+                vec_v4 query_max_2_in = load_v4(query_max_2 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_v4(query_3 + c * 32 + i, load_v4(query_3 + c * 32 + i) / query_4_16);
-                    const vec_v4 query_17 = load_v4(query + c * 32 + i);
-                    const vec_v4 query_new18 = -query_17;
-                    store_v4(query + c * 32 + i, query_new18);
-                    query_7_in = max_v4(query_7_in, query_new18);
+                    store_v4(query + c * 32 + i, load_v4(query + c * 32 + i) / query_sum_16);
+                    const vec_v4 query_wq_17 = load_v4(query_wq + c * 32 + i);
+                    const vec_v4 query_wq_new18 = -query_wq_17;
+                    store_v4(query_wq + c * 32 + i, query_wq_new18);
+                    query_max_2_in = max_v4(query_max_2_in, query_wq_new18);
                 }
-                store_v4(query_7 + i, query_7_in);
+                store_v4(query_max_2 + i, query_max_2_in);
             }
-            /* query_9 = 0.0f */
+            /* query_sum_2 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_9 + i, splat_v4(0.0f));
+                store_v4(query_sum_2 + i, splat_v4(0.0f));
             }
-            /* query = exp(query - query_7); query_9 += query */
+            /* query_wq = exp(query_wq - query_max_2); query_sum_2 += query_wq */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_7_20 = load_v4(query_7 + i);
-                vec_v4 query_9_in = (vec_v4){0};
+                const vec_v4 query_max_2_20 = load_v4(query_max_2 + i);
+                vec_v4 query_sum_2_in = (vec_v4){0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_v4 query_19 = load_v4(query + c * 32 + i);
-                    const vec_v4 query_new21 = exp_v4(query_19 - query_7_20);
-                    store_v4(query + c * 32 + i, query_new21);
-                    query_9_in += query_new21;
+                    const vec_v4 query_wq_19 = load_v4(query_wq + c * 32 + i);
+                    const vec_v4 query_wq_new21 = exp_v4(query_wq_19 - query_max_2_20);
+                    store_v4(query_wq + c * 32 + i, query_wq_new21);
+                    query_sum_2_in += query_wq_new21;
                 }
-                store_v4(query_9 + i, load_v4(query_9 + i) + query_9_in);
+                store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in);
             }
-            /* query = query / query_9 */
+            /* query_wq = query_wq / query_sum_2 */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_9_22 = load_v4(query_9 + i);
+                const vec_v4 query_sum_2_22 = load_v4(query_sum_2 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_v4(query + c * 32 + i, load_v4(query + c * 32 + i) / query_9_22);
+                    store_v4(query_wq + c * 32 + i, load_v4(query_wq + c * 32 + i) / query_sum_2_22);
                 }
             }
-            /* query_12 = 0.0f */
+            /* row_sum_from_state = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_12 + i, splat_v4(0.0f));
+                store_v4(row_sum_from_state + i, splat_v4(0.0f));
             }
-            /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
+            /* query_4 = select(f < 64, query, query_wq); row_sum_from_state += query_4 * state_sum */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 query_12_in[2], query_12_in_whole[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    query_12_in[u] = (vec_v4){0};
-                    query_12_in_whole[u] = (vec_v4){0};
+                vec_v4 row_sum_from_state_in[2], row_sum_from_state_in_whole[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    row_sum_from_state_in[vector] = (vec_v4){0};
+                    row_sum_from_state_in_whole[vector] = (vec_v4){0};
                 }
                 for (int64_t f = 0; f < 128; f++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                        const vec_v4 query_11_new23 = (f < 64) ? load_v4(query_3 + min(f,
-                            63) * 32 + i) : load_v4(query + max(f - 64, 0) * 32 + i);
-                        store_v4(query_11 + f * 32 + i, query_11_new23);
-                        query_12_in[u] += query_11_new23 * (state[(chunk - chunk0) * 8336 + f]);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        const vec_v4 query_4_new23 = (f < 64) ? load_v4(query + min(f,
+                            63) * 32 + i) : load_v4(query_wq + max(f - 64, 0) * 32 + i);
+                        store_v4(query_4 + f * 32 + i, query_4_new23);
+                        row_sum_from_state_in[vector] += query_4_new23 * (state_sum[(chunk - chunk0) * 8336 + f]);
                         if (f % 32 == 31) {
-                            query_12_in_whole[u] += query_12_in[u];
-                            query_12_in[u] = (vec_v4){0};
+                            row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
+                            row_sum_from_state_in[vector] = (vec_v4){0};
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    query_12_in[u] += query_12_in_whole[u];
-                    store_v4(query_12 + i, load_v4(query_12 + i) + query_12_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    row_sum_from_state_in[vector] += row_sum_from_state_in_whole[vector];
+                    store_v4(row_sum_from_state + i, load_v4(row_sum_from_state + i) + row_sum_from_state_in[vector]);
                 }
             }
             /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1113,12 +1203,12 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 store_v4(row_sum + i, splat_v4(0.0f));
                 store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
-            /* query_13[e][i] = sum over f of state_2 * query_11 */
-            dot6_v4(state_2 + (chunk - chunk0) * 8336, query_11, query_13);
+            /* sum_from_state[e][i] = sum over f of state * query_4 */
+            dot6_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 8336, query_4, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                         store_v4(sum + e * 32 + i, splat_v4(0.0f));
                         store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
                     }
@@ -1130,100 +1220,101 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-                /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
-                dot0_v4(features_wk, k_tile_2, key_12);
-                /* key_13 = -INFINITY */
+                /* key_wk_2[c][j] = sum over d of features_wk * k_tile_2 */
+                dot0_v4(round_up(j1 - j0, 16), features_wk, k_tile_2, key_wk_2);
+                /* key_max_3 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_13 + j, splat_v4(-INFINITY));
+                    store_v4(key_max_3 + j, splat_v4(-INFINITY));
                 }
-                /* key_13 max= key_12 */
+                /* key_max_3 max= key_wk_2 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                    vec_v4 key_13_in[2][2];
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
-                        UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_13_in[u][c_chain] =
+                    vec_v4 key_max_3_in[2][2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_max_3_in[vector][c_chain] =
                             splat_v4(-INFINITY);
                     }
                     for (int64_t c_first = 0; c_first < 64; c_first += 2) {
                         UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
                             const int64_t c = min(c_first + c_chain, 64 - 1);
-                            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
-                                key_13_in[u][c_chain] = max_v4(key_13_in[u][c_chain], load_v4(key_12 + c * 32 + j));
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                                key_max_3_in[vector][c_chain] = max_v4(key_max_3_in[vector][c_chain],
+                                    load_v4(key_wk_2 + c * 32 + j));
                             }
                         }
                     }
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 16) {
-                        store_v4(key_13 + j, max_v4(load_v4(key_13 + j), max_v4(key_13_in[u][0], key_13_in[u][1])));
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
+                        store_v4(key_max_3 + j, max_v4(load_v4(key_max_3 + j), max_v4(key_max_3_in[vector][0],
+                            key_max_3_in[vector][1])));
                     }
                 }
-                /* key_15 = 0.0f */
+                /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_15 + j, splat_v4(0.0f));
+                    store_v4(key_sum_3 + j, splat_v4(0.0f));
                 }
-                /* key_14 = exp(key_12 - key_13); key_15 += key_14 */
+                /* key_4 = exp(key_wk_2 - key_max_3); key_sum_3 += key_4 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 key_13_24 = load_v4(key_13 + j);
-                    vec_v4 key_15_in = (vec_v4){0};
+                    const vec_v4 key_max_3_24 = load_v4(key_max_3 + j);
+                    vec_v4 key_sum_3_in = (vec_v4){0};
                     for (int64_t c = 0; c < 64; c++) {
-                        const vec_v4 key_14_new25 = exp_v4(load_v4(key_12 + c * 32 + j) - key_13_24);
-                        store_v4(key_14 + c * 32 + j, key_14_new25);
-                        key_15_in += key_14_new25;
+                        const vec_v4 key_4_new25 = exp_v4(load_v4(key_wk_2 + c * 32 + j) - key_max_3_24);
+                        store_v4(key_4 + c * 32 + j, key_4_new25);
+                        key_sum_3_in += key_4_new25;
                     }
-                    store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
+                    store_v4(key_sum_3 + j, load_v4(key_sum_3 + j) + key_sum_3_in);
                 }
-                /* key_18 = -INFINITY */
+                /* key_max_4 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_18 + j, splat_v4(-INFINITY));
+                    store_v4(key_max_4 + j, splat_v4(-INFINITY));
                 }
-                /* key_14 = key_14 / key_15; key_12 = neg(key_12); key_18 max= key_12 */
+                /* key_4 = key_4 / key_sum_3; key_wk_2 = neg(key_wk_2); key_max_4 max= key_wk_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 key_15_26 = load_v4(key_15 + j);
-                    vec_v4 key_18_in = load_v4(key_18 + j);
+                    const vec_v4 key_sum_3_26 = load_v4(key_sum_3 + j);
+                    vec_v4 key_max_4_in = load_v4(key_max_4 + j);
                     for (int64_t c = 0; c < 64; c++) {
-                        store_v4(key_14 + c * 32 + j, load_v4(key_14 + c * 32 + j) / key_15_26);
-                        const vec_v4 key_12_27 = load_v4(key_12 + c * 32 + j);
-                        const vec_v4 key_12_new28 = -key_12_27;
-                        store_v4(key_12 + c * 32 + j, key_12_new28);
-                        key_18_in = max_v4(key_18_in, key_12_new28);
+                        store_v4(key_4 + c * 32 + j, load_v4(key_4 + c * 32 + j) / key_sum_3_26);
+                        const vec_v4 key_wk_2_27 = load_v4(key_wk_2 + c * 32 + j);
+                        const vec_v4 key_wk_2_new28 = -key_wk_2_27;
+                        store_v4(key_wk_2 + c * 32 + j, key_wk_2_new28);
+                        key_max_4_in = max_v4(key_max_4_in, key_wk_2_new28);
                     }
-                    store_v4(key_18 + j, key_18_in);
+                    store_v4(key_max_4 + j, key_max_4_in);
                 }
-                /* key_20 = 0.0f */
+                /* key_sum_4 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_20 + j, splat_v4(0.0f));
+                    store_v4(key_sum_4 + j, splat_v4(0.0f));
                 }
-                /* key_12 = exp(key_12 - key_18); key_20 += key_12 */
+                /* key_wk_2 = exp(key_wk_2 - key_max_4); key_sum_4 += key_wk_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 key_18_30 = load_v4(key_18 + j);
-                    vec_v4 key_20_in = (vec_v4){0};
+                    const vec_v4 key_max_4_30 = load_v4(key_max_4 + j);
+                    vec_v4 key_sum_4_in = (vec_v4){0};
                     for (int64_t c = 0; c < 64; c++) {
-                        const vec_v4 key_12_29 = load_v4(key_12 + c * 32 + j);
-                        const vec_v4 key_12_new31 = exp_v4(key_12_29 - key_18_30);
-                        store_v4(key_12 + c * 32 + j, key_12_new31);
-                        key_20_in += key_12_new31;
+                        const vec_v4 key_wk_2_29 = load_v4(key_wk_2 + c * 32 + j);
+                        const vec_v4 key_wk_2_new31 = exp_v4(key_wk_2_29 - key_max_4_30);
+                        store_v4(key_wk_2 + c * 32 + j, key_wk_2_new31);
+                        key_sum_4_in += key_wk_2_new31;
                     }
-                    store_v4(key_20 + j, load_v4(key_20 + j) + key_20_in);
+                    store_v4(key_sum_4 + j, load_v4(key_sum_4 + j) + key_sum_4_in);
                 }
-                /* key_12 = key_12 / key_20 */
+                /* key_wk_2 = key_wk_2 / key_sum_4 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 key_20_32 = load_v4(key_20 + j);
+                    const vec_v4 key_sum_4_32 = load_v4(key_sum_4 + j);
                     for (int64_t c = 0; c < 64; c++) {
-                        store_v4(key_12 + c * 32 + j, load_v4(key_12 + c * 32 + j) / key_20_32);
+                        store_v4(key_wk_2 + c * 32 + j, load_v4(key_wk_2 + c * 32 + j) / key_sum_4_32);
                     }
                 }
-                /* score[j][i] = sum over c of key_14 * query_3 */
-                dot7_v4(j1 - j0, key_14, query_3, score);
-                /* score_2[j][i] = sum over c of key_12 * query */
-                dot7_v4(j1 - j0, key_12, query, score_2);
+                /* score[j][i] = sum over c of key_4 * query */
+                dot7_v4(round_up(i1 - i0, 16), j1 - j0, key_4, query, score);
+                /* score_2[j][i] = sum over c of key_wk_2 * query_wq */
+                dot7_v4(round_up(i1 - i0, 16), j1 - j0, key_wk_2, query_wq, score_2);
                 /* score = score + score_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                             store_v4(score + j * 32 + i, load_v4(score + j * 32 + i) + load_v4(score_2 + j * 32 + i));
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
                     const int64_t t_33 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1238,22 +1329,22 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                     vec_v4 row_sum_in[2];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                        row_sum_in[u] = (vec_v4){0};
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        row_sum_in[vector] = (vec_v4){0};
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                            row_sum_in[u] += load_v4(score + j * 32 + i);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            row_sum_in[vector] += load_v4(score + j * 32 + i);
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v +
-                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
+                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot3_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[2];
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1266,15 +1357,16 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
                         add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                     }
                 } else
-                    dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot4_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
+            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_37 = load_v4(row_sum + i) + load_v4(query_12 + i);
+                const vec_v4 t_37 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
                 const mask_v4 t_38 = t_37 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
                     store_v4(sum + e * 32 + i, pick_v4(t_38, splat_v4(0.0f),
-                        (load_v4(sum + e * 32 + i) + load_v4(query_13 + e * 32 + i)) / t_37));
+                        (load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i)) / t_37));
                 }
             }
             /* out = sum, transposed back */
@@ -1283,30 +1375,33 @@ TARGET_v4 APART void hedgehog_queries_v4(const struct call *call, int64_t task, 
     }
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v4 static void hedgehog_linear_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_v4(call, task,
-        part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((128 + 31) / 32); iteration += part->threads)
+        hedgehog_begin_v4(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) hedgehog_keys_v4(call, task, part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            hedgehog_keys_v4(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((128 + 31) / 32) / 16; turn < (group + 1) * ((128 + 31) / 32) / 16; turn++)
-                hedgehog_fold_v4(call, task, part, turn);
+            const int64_t end = (group + 1) * ((128 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((128 + 31) / 32) / 16; iteration < end; iteration++)
+                hedgehog_fold_v4(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) hedgehog_queries_v4(call, task, part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            hedgehog_queries_v4(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
+    synchronise(part);
 }
 #endif
 
@@ -1314,16 +1409,20 @@ TARGET_v4 static void hedgehog_linear_v4(const struct call *call, int64_t task, 
 #if defined(__x86_64__)
 #define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
 
-/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+/* Each of these types has 8 elements:
+   - vec_v3: numbers
+   - mask_v3: results of comparisons
+   - ints_v3: positions
+   - wide_v3: doubles */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
@@ -1331,7 +1430,7 @@ static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -127.0f, NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
@@ -1347,7 +1446,7 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
+/* e^x as 2^n 2^f, with f from a remainder in two parts. NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -89.0f), splat_v3(-89.0f), x);
@@ -1357,7 +1456,7 @@ TARGET_v3 INLINE vec_v3 exp_v3(vec_v3 x)
     return exp2_v3(r * 1.44269504f) * exp2_v3(n);
 }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 {
     x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -1366,8 +1465,7 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 8 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -1390,7 +1488,7 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1407,7 +1505,7 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -1418,7 +1516,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -1433,7 +1532,7 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
@@ -1444,13 +1543,17 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
@@ -1465,128 +1568,193 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 8;
-            if (then == 3) {
+            if (update == 3) {
                 add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
                 continue;
             }
-            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+            store_v3(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
         }
     }
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_v3; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_v3 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int then, const float *factor, float *compensation)
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
 {
-    float row[96];
-    (void)odd;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 8) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
     }
 }
 
-/* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
 {
-    dot_v3(2, 16, 64, 4, 64, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
+    const int64_t block = vectors * 8;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
+    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_v3 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[96];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The products of the code below, each compiled once: dot_v3 with its constant arguments. */
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 96, c, 96, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/96, c, /*c_row=*/96, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 16, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
+        c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(2, 64, 128, 2, steps, 192, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 64, 4, 128, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/128, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1596,7 +1764,8 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -1608,20 +1777,20 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     const int64_t v_row = call->p.v.row;
     const float *const features_wq = call->params->features_wq + (g * members + m) * 64 * 64;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 16] */
-    float *const query_2 = (float *)(void *)(work + 4096); /* [i: 16] */
-    float *const query_3 = (float *)(void *)(work + 4160); /* [c: 64, i: 16] */
-    float *const query_4 = (float *)(void *)(work + 8256); /* [i: 16] */
-    float *const all_query_5 = (float *)(void *)(work + 8320); /* [c: 64, i: 16, 16 times] */
-    float *const query_7 = (float *)(void *)(work + 4096); /* [i: 16] */
-    float *const query_9 = (float *)(void *)(work + 4160); /* [i: 16] */
-    float *const all_query_10 = (float *)(void *)(work + 73856); /* [c: 64, i: 16, 16 times] */
-    float *const key = (float *)(void *)(work + 139392); /* [c: 64, j: 96] */
-    float *const key_2 = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 163968); /* [c: 64, j: 96] */
-    float *const key_4 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const key_7 = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_9 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query_wq = (float *)(void *)(work + 0); /* [c: 64, i: 16] */
+    float *const query_max = (float *)(void *)(work + 4096); /* [i: 16] */
+    float *const query = (float *)(void *)(work + 4160); /* [c: 64, i: 16] */
+    float *const query_sum = (float *)(void *)(work + 8256); /* [i: 16] */
+    float *const all_query_2 = (float *)(void *)(work + 8320); /* [c: 64, i: 16, 16 times] */
+    float *const query_max_2 = (float *)(void *)(work + 4096); /* [i: 16] */
+    float *const query_sum_2 = (float *)(void *)(work + 4160); /* [i: 16] */
+    float *const all_query_5 = (float *)(void *)(work + 73856); /* [c: 64, i: 16, 16 times] */
+    float *const key_wk = (float *)(void *)(work + 139392); /* [c: 64, j: 96] */
+    float *const key_max = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key = (float *)(void *)(work + 163968); /* [c: 64, j: 96] */
+    float *const key_sum = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_max_2 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_sum_2 = (float *)(void *)(work + 384); /* [j: 96] */
     float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
     float *const score_2 = (float *)(void *)(work + 188544); /* [j: 96, i: 16] */
     float *const all_row_sum = (float *)(void *)(work + 194688); /* [i: 16, 16 times] */
@@ -1635,8 +1804,8 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     float *const k_tile = (float *)(void *)(work + 163968); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
         const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 1024;
         float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 1024;
-        float *const query_10 = all_query_10 + (i0 - i_block) / 16 * 1024;
         float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
         float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
@@ -1645,83 +1814,86 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-        /* query[c][i] = sum over d of features_wq * q_tile */
-        dot0_v3(features_wq, q_tile, query);
-        /* query_2 = -INFINITY */
+        /* query_wq[c][i] = sum over d of features_wq * q_tile */
+        dot0_v3(round_up(i1 - i0, 8), features_wq, q_tile, query_wq);
+        /* query_max = -INFINITY */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query_2 + i, splat_v3(-INFINITY));
+            store_v3(query_max + i, splat_v3(-INFINITY));
         }
-        /* query_2 max= query */
+        /* query_max max= query_wq */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 query_2_in[2][2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) query_2_in[u][c_chain] = splat_v3(-INFINITY);
+            vec_v3 query_max_in[2][2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) query_max_in[vector][c_chain] =
+                    splat_v3(-INFINITY);
             }
             for (int64_t c_first = 0; c_first < 64; c_first += 2) {
                 UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
                     const int64_t c = min(c_first + c_chain, 64 - 1);
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        query_2_in[u][c_chain] = max_v3(query_2_in[u][c_chain], load_v3(query + c * 16 + i));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        query_max_in[vector][c_chain] = max_v3(query_max_in[vector][c_chain],
+                            load_v3(query_wq + c * 16 + i));
                     }
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_2 + i, max_v3(load_v3(query_2 + i), max_v3(query_2_in[u][0], query_2_in[u][1])));
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(query_max + i, max_v3(load_v3(query_max + i), max_v3(query_max_in[vector][0],
+                    query_max_in[vector][1])));
             }
         }
-        /* query_4 = 0.0f */
+        /* query_sum = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query_4 + i, splat_v3(0.0f));
+            store_v3(query_sum + i, splat_v3(0.0f));
         }
-        /* query_3 = exp(query - query_2); query_4 += query_3 */
+        /* query = exp(query_wq - query_max); query_sum += query */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 query_2_0 = load_v3(query_2 + i);
-            vec_v3 query_4_in = (vec_v3){0};
+            const vec_v3 query_max_0 = load_v3(query_max + i);
+            vec_v3 query_sum_in = (vec_v3){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v3 query_3_new1 = exp_v3(load_v3(query + c * 16 + i) - query_2_0);
-                store_v3(query_3 + c * 16 + i, query_3_new1);
-                query_4_in += query_3_new1;
+                const vec_v3 query_new1 = exp_v3(load_v3(query_wq + c * 16 + i) - query_max_0);
+                store_v3(query + c * 16 + i, query_new1);
+                query_sum_in += query_new1;
             }
-            store_v3(query_4 + i, load_v3(query_4 + i) + query_4_in);
+            store_v3(query_sum + i, load_v3(query_sum + i) + query_sum_in);
         }
-        /* query_7 = -INFINITY */
+        /* query_max_2 = -INFINITY */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query_7 + i, splat_v3(-INFINITY));
+            store_v3(query_max_2 + i, splat_v3(-INFINITY));
         }
-        /* query_5 = query_3 / query_4; query = neg(query); query_7 max= query */
+        /* query_2 = query / query_sum; query_wq = neg(query_wq); query_max_2 max= query_wq */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 query_4_2 = load_v3(query_4 + i);
-            vec_v3 query_7_in = load_v3(query_7 + i);
+            const vec_v3 query_sum_3 = load_v3(query_sum + i);
+            vec_v3 query_max_2_in = load_v3(query_max_2 + i);
             for (int64_t c = 0; c < 64; c++) {
-                store_v3(query_5 + c * 16 + i, load_v3(query_3 + c * 16 + i) / query_4_2);
-                const vec_v3 query_6 = load_v3(query + c * 16 + i);
-                const vec_v3 query_new7 = -query_6;
-                store_v3(query + c * 16 + i, query_new7);
-                query_7_in = max_v3(query_7_in, query_new7);
+                store_v3(query_2 + c * 16 + i, load_v3(query + c * 16 + i) / query_sum_3);
+                const vec_v3 query_wq_4 = load_v3(query_wq + c * 16 + i);
+                const vec_v3 query_wq_new5 = -query_wq_4;
+                store_v3(query_wq + c * 16 + i, query_wq_new5);
+                query_max_2_in = max_v3(query_max_2_in, query_wq_new5);
             }
-            store_v3(query_7 + i, query_7_in);
+            store_v3(query_max_2 + i, query_max_2_in);
         }
-        /* query_9 = 0.0f */
+        /* query_sum_2 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query_9 + i, splat_v3(0.0f));
+            store_v3(query_sum_2 + i, splat_v3(0.0f));
         }
-        /* query = exp(query - query_7); query_9 += query */
+        /* query_wq = exp(query_wq - query_max_2); query_sum_2 += query_wq */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 query_7_9 = load_v3(query_7 + i);
-            vec_v3 query_9_in = (vec_v3){0};
+            const vec_v3 query_max_2_7 = load_v3(query_max_2 + i);
+            vec_v3 query_sum_2_in = (vec_v3){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v3 query_8 = load_v3(query + c * 16 + i);
-                const vec_v3 query_new10 = exp_v3(query_8 - query_7_9);
-                store_v3(query + c * 16 + i, query_new10);
-                query_9_in += query_new10;
+                const vec_v3 query_wq_6 = load_v3(query_wq + c * 16 + i);
+                const vec_v3 query_wq_new8 = exp_v3(query_wq_6 - query_max_2_7);
+                store_v3(query_wq + c * 16 + i, query_wq_new8);
+                query_sum_2_in += query_wq_new8;
             }
-            store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in);
+            store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in);
         }
-        /* query_10 = query / query_9 */
+        /* query_5 = query_wq / query_sum_2 */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 query_9_11 = load_v3(query_9 + i);
+            const vec_v3 query_sum_2_9 = load_v3(query_sum_2 + i);
             for (int64_t c = 0; c < 64; c++) {
-                store_v3(query_10 + c * 16 + i, load_v3(query + c * 16 + i) / query_9_11);
+                store_v3(query_5 + c * 16 + i, load_v3(query_wq + c * 16 + i) / query_sum_2_9);
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -1732,7 +1904,7 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                     store_v3(sum + e * 16 + i, splat_v3(0.0f));
                     store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
                 }
@@ -1745,113 +1917,114 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
-        /* key[c][j] = sum over d of features_wk * k_tile */
-        dot1_v3(round_up(j1 - j0, 16), features_wk, k_tile, key);
-        /* key_2 = -INFINITY */
+        /* key_wk[c][j] = sum over d of features_wk * k_tile */
+        dot1_v3(round_up(j1 - j0, 8), features_wk, k_tile, key_wk);
+        /* key_max = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_2 + j, splat_v3(-INFINITY));
+            store_v3(key_max + j, splat_v3(-INFINITY));
         }
-        /* key_2 max= key */
+        /* key_max max= key_wk */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_2_in[2][2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_2_in[u][c_chain] = splat_v3(-INFINITY);
+            vec_v3 key_max_in[2][2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_max_in[vector][c_chain] = splat_v3(-INFINITY);
             }
             for (int64_t c_first = 0; c_first < 64; c_first += 2) {
                 UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
                     const int64_t c = min(c_first + c_chain, 64 - 1);
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        key_2_in[u][c_chain] = max_v3(key_2_in[u][c_chain], load_v3(key + c * 96 + j));
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        key_max_in[vector][c_chain] = max_v3(key_max_in[vector][c_chain], load_v3(key_wk + c * 96 + j));
                     }
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key_2 + j, max_v3(load_v3(key_2 + j), max_v3(key_2_in[u][0], key_2_in[u][1])));
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_max + j, max_v3(load_v3(key_max + j), max_v3(key_max_in[vector][0],
+                    key_max_in[vector][1])));
             }
         }
-        /* key_4 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_4 + j, splat_v3(0.0f));
+            store_v3(key_sum + j, splat_v3(0.0f));
         }
-        /* key_3 = exp(key - key_2); key_4 += key_3 */
+        /* key = exp(key_wk - key_max); key_sum += key */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_2_12 = load_v3(key_2 + j);
-            vec_v3 key_4_in = (vec_v3){0};
+            const vec_v3 key_max_10 = load_v3(key_max + j);
+            vec_v3 key_sum_in = (vec_v3){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v3 key_3_new13 = exp_v3(load_v3(key + c * 96 + j) - key_2_12);
-                store_v3(key_3 + c * 96 + j, key_3_new13);
-                key_4_in += key_3_new13;
+                const vec_v3 key_new11 = exp_v3(load_v3(key_wk + c * 96 + j) - key_max_10);
+                store_v3(key + c * 96 + j, key_new11);
+                key_sum_in += key_new11;
             }
-            store_v3(key_4 + j, load_v3(key_4 + j) + key_4_in);
+            store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in);
         }
-        /* key_7 = -INFINITY */
+        /* key_max_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_7 + j, splat_v3(-INFINITY));
+            store_v3(key_max_2 + j, splat_v3(-INFINITY));
         }
-        /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
+        /* key = key / key_sum; key_wk = neg(key_wk); key_max_2 max= key_wk */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_4_14 = load_v3(key_4 + j);
-            vec_v3 key_7_in = load_v3(key_7 + j);
+            const vec_v3 key_sum_12 = load_v3(key_sum + j);
+            vec_v3 key_max_2_in = load_v3(key_max_2 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v3(key_3 + c * 96 + j, load_v3(key_3 + c * 96 + j) / key_4_14);
-                const vec_v3 key_15 = load_v3(key + c * 96 + j);
-                const vec_v3 key_new16 = -key_15;
-                store_v3(key + c * 96 + j, key_new16);
-                key_7_in = max_v3(key_7_in, key_new16);
+                store_v3(key + c * 96 + j, load_v3(key + c * 96 + j) / key_sum_12);
+                const vec_v3 key_wk_13 = load_v3(key_wk + c * 96 + j);
+                const vec_v3 key_wk_new14 = -key_wk_13;
+                store_v3(key_wk + c * 96 + j, key_wk_new14);
+                key_max_2_in = max_v3(key_max_2_in, key_wk_new14);
             }
-            store_v3(key_7 + j, key_7_in);
+            store_v3(key_max_2 + j, key_max_2_in);
         }
-        /* key_9 = 0.0f */
+        /* key_sum_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_9 + j, splat_v3(0.0f));
+            store_v3(key_sum_2 + j, splat_v3(0.0f));
         }
-        /* key = exp(key - key_7); key_9 += key */
+        /* key_wk = exp(key_wk - key_max_2); key_sum_2 += key_wk */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_7_18 = load_v3(key_7 + j);
-            vec_v3 key_9_in = (vec_v3){0};
+            const vec_v3 key_max_2_16 = load_v3(key_max_2 + j);
+            vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v3 key_17 = load_v3(key + c * 96 + j);
-                const vec_v3 key_new19 = exp_v3(key_17 - key_7_18);
-                store_v3(key + c * 96 + j, key_new19);
-                key_9_in += key_new19;
+                const vec_v3 key_wk_15 = load_v3(key_wk + c * 96 + j);
+                const vec_v3 key_wk_new17 = exp_v3(key_wk_15 - key_max_2_16);
+                store_v3(key_wk + c * 96 + j, key_wk_new17);
+                key_sum_2_in += key_wk_new17;
             }
-            store_v3(key_9 + j, load_v3(key_9 + j) + key_9_in);
+            store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
         }
-        /* key = key / key_9 */
+        /* key_wk = key_wk / key_sum_2 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_9_20 = load_v3(key_9 + j);
+            const vec_v3 key_sum_2_18 = load_v3(key_sum_2 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v3(key + c * 96 + j, load_v3(key + c * 96 + j) / key_9_20);
+                store_v3(key_wk + c * 96 + j, load_v3(key_wk + c * 96 + j) / key_sum_2_18);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
             const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 1024;
             float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 1024;
-            float *const query_10 = all_query_10 + (i0 - i_block) / 16 * 1024;
             float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
-            /* score[j][i] = sum over c of key_3 * query_5 */
-            dot2_v3(j1 - j0, key_3, query_5, score);
-            /* score_2[j][i] = sum over c of key * query_10 */
-            dot2_v3(j1 - j0, key, query_10, score_2);
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            /* score[j][i] = sum over c of key * query_2 */
+            dot2_v3(round_up(i1 - i0, 8), j1 - j0, key, query_2, score);
+            /* score_2[j][i] = sum over c of key_wk * query_5 */
+            dot2_v3(round_up(i1 - i0, 8), j1 - j0, key_wk, query_5, score_2);
             /* score = score + score_2 */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                         store_v3(score + j * 16 + i, load_v3(score + j * 16 + i) + load_v3(score_2 + j * 16 + i));
                     }
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_21 = n_k - n_q;
+                const int64_t t_19 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_22 = (i0 + i + lane_v3) + t_21;
+                    const ints_v3 t_20 = (i0 + i + lane_v3) + t_19;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_22, mask_v3),
+                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_20, mask_v3),
                             load_v3(score + j * 16 + i), splat_v3(0.0f)));
                     }
                 }
@@ -1859,33 +2032,33 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             /* row_sum += score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 vec_v3 row_sum_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] = (vec_v3){0};
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    row_sum_in[vector] = (vec_v3){0};
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        row_sum_in[u] += load_v3(score + j * 16 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_in[vector] += load_v3(score + j * 16 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
                 }
             }
             /* sum[e][i] += sum over j of v * score */
             if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 seen[2];
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_23 = n_k - n_q;
+                    const int64_t t_21 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_23), mask_v3);
+                        seen[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + t_21), mask_v3);
                     }
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
                 }
             } else
-                dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
     {
@@ -1895,11 +2068,11 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_sum_24 = load_v3(row_sum + i);
-                const mask_v3 t_25 = row_sum_24 == 0.0f;
+                const vec_v3 row_sum_22 = load_v3(row_sum + i);
+                const mask_v3 t_23 = row_sum_22 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_25, splat_v3(0.0f),
-                        load_v3(sum + e * 16 + i) / row_sum_24));
+                    store_v3(result + e * 16 + i, pick_v3(t_23, splat_v3(0.0f),
+                        load_v3(sum + e * 16 + i) / row_sum_22));
                 }
             }
             /* out = result, transposed back */
@@ -1908,38 +2081,39 @@ TARGET_v3 static void hedgehog_rows_v3(const struct call *call, int64_t task, un
     }
 }
 
-/* States begin with no key. */
-TARGET_v3 APART void hedgehog_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sets the states to those of no keys. */
+TARGET_v3 APART void hedgehog_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 128);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
-    float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 128);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 128] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
+    float *const carried = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
-        store_v3(carried + f, splat_v3(0.0f));
-        store_v3(carried_compensation + f, splat_v3(0.0f));
+        store_v3(carried_sum + f, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + f, splat_v3(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_2_compensation + f * 64 + e, splat_v3(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -1948,19 +2122,19 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const key = (float *)(void *)(part->work + 0); /* [c: 64, j: 32] */
-    float *const key_2 = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const key_3 = (float *)(void *)(part->work + 8320); /* [c: 64, j: 32] */
-    float *const key_4 = (float *)(void *)(part->work + 16512); /* [j: 32] */
-    float *const key_7 = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const key_9 = (float *)(void *)(part->work + 16512); /* [j: 32] */
-    float *const key_11 = (float *)(void *)(part->work + 16512); /* [f: 128, j: 32] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const key_wk = (float *)(void *)(part->work + 0); /* [c: 64, j: 32] */
+    float *const key_max = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key = (float *)(void *)(part->work + 8320); /* [c: 64, j: 32] */
+    float *const key_sum = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    float *const key_max_2 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    float *const key_features_3 = (float *)(void *)(part->work + 16512); /* [f: 128, j: 32] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    /* state = 0.0f */
+    /* state_sum = 0.0f */
     for (int64_t f = 0; f < 128; f += 8) {
-        store_v3(state + (chunk - chunk0) * 8336 + f, splat_v3(0.0f));
+        store_v3(state_sum + (chunk - chunk0) * 8336 + f, splat_v3(0.0f));
     }
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
@@ -1968,153 +2142,156 @@ TARGET_v3 APART void hedgehog_keys_v3(const struct call *call, int64_t task, con
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-        /* key[c][j] = sum over d of features_wk * k_tile */
-        dot5_v3(round_up(j1 - j0, 16), features_wk, k_tile, key);
-        /* key_2 = -INFINITY */
+        /* key_wk[c][j] = sum over d of features_wk * k_tile */
+        dot5_v3(round_up(j1 - j0, 8), features_wk, k_tile, key_wk);
+        /* key_max = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_2 + j, splat_v3(-INFINITY));
+            store_v3(key_max + j, splat_v3(-INFINITY));
         }
-        /* key_2 max= key */
+        /* key_max max= key_wk */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_2_in[2][2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_2_in[u][c_chain] = splat_v3(-INFINITY);
+            vec_v3 key_max_in[2][2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_max_in[vector][c_chain] = splat_v3(-INFINITY);
             }
             for (int64_t c_first = 0; c_first < 64; c_first += 2) {
                 UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
                     const int64_t c = min(c_first + c_chain, 64 - 1);
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        key_2_in[u][c_chain] = max_v3(key_2_in[u][c_chain], load_v3(key + c * 32 + j));
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        key_max_in[vector][c_chain] = max_v3(key_max_in[vector][c_chain], load_v3(key_wk + c * 32 + j));
                     }
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key_2 + j, max_v3(load_v3(key_2 + j), max_v3(key_2_in[u][0], key_2_in[u][1])));
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_max + j, max_v3(load_v3(key_max + j), max_v3(key_max_in[vector][0],
+                    key_max_in[vector][1])));
             }
         }
-        /* key_4 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_4 + j, splat_v3(0.0f));
+            store_v3(key_sum + j, splat_v3(0.0f));
         }
-        /* key_3 = exp(key - key_2); key_4 += key_3 */
+        /* key = exp(key_wk - key_max); key_sum += key */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_2_0 = load_v3(key_2 + j);
-            vec_v3 key_4_in = (vec_v3){0};
+            const vec_v3 key_max_0 = load_v3(key_max + j);
+            vec_v3 key_sum_in = (vec_v3){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v3 key_3_new1 = exp_v3(load_v3(key + c * 32 + j) - key_2_0);
-                store_v3(key_3 + c * 32 + j, key_3_new1);
-                key_4_in += key_3_new1;
+                const vec_v3 key_new1 = exp_v3(load_v3(key_wk + c * 32 + j) - key_max_0);
+                store_v3(key + c * 32 + j, key_new1);
+                key_sum_in += key_new1;
             }
-            store_v3(key_4 + j, load_v3(key_4 + j) + key_4_in);
+            store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in);
         }
-        /* key_7 = -INFINITY */
+        /* key_max_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_7 + j, splat_v3(-INFINITY));
+            store_v3(key_max_2 + j, splat_v3(-INFINITY));
         }
-        /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
+        /* key = key / key_sum; key_wk = neg(key_wk); key_max_2 max= key_wk */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_4_2 = load_v3(key_4 + j);
-            vec_v3 key_7_in = load_v3(key_7 + j);
+            const vec_v3 key_sum_5 = load_v3(key_sum + j);
+            vec_v3 key_max_2_in = load_v3(key_max_2 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v3(key_3 + c * 32 + j, load_v3(key_3 + c * 32 + j) / key_4_2);
-                const vec_v3 key_5 = load_v3(key + c * 32 + j);
-                const vec_v3 key_new6 = -key_5;
-                store_v3(key + c * 32 + j, key_new6);
-                key_7_in = max_v3(key_7_in, key_new6);
+                store_v3(key + c * 32 + j, load_v3(key + c * 32 + j) / key_sum_5);
+                const vec_v3 key_wk_6 = load_v3(key_wk + c * 32 + j);
+                const vec_v3 key_wk_new7 = -key_wk_6;
+                store_v3(key_wk + c * 32 + j, key_wk_new7);
+                key_max_2_in = max_v3(key_max_2_in, key_wk_new7);
             }
-            store_v3(key_7 + j, key_7_in);
+            store_v3(key_max_2 + j, key_max_2_in);
         }
-        /* key_9 = 0.0f */
+        /* key_sum_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_9 + j, splat_v3(0.0f));
+            store_v3(key_sum_2 + j, splat_v3(0.0f));
         }
-        /* key = exp(key - key_7); key_9 += key */
+        /* key_wk = exp(key_wk - key_max_2); key_sum_2 += key_wk */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_7_9 = load_v3(key_7 + j);
-            vec_v3 key_9_in = (vec_v3){0};
+            const vec_v3 key_max_2_9 = load_v3(key_max_2 + j);
+            vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_v3 key_8 = load_v3(key + c * 32 + j);
-                const vec_v3 key_new10 = exp_v3(key_8 - key_7_9);
-                store_v3(key + c * 32 + j, key_new10);
-                key_9_in += key_new10;
+                const vec_v3 key_wk_8 = load_v3(key_wk + c * 32 + j);
+                const vec_v3 key_wk_new10 = exp_v3(key_wk_8 - key_max_2_9);
+                store_v3(key_wk + c * 32 + j, key_wk_new10);
+                key_sum_2_in += key_wk_new10;
             }
-            store_v3(key_9 + j, load_v3(key_9 + j) + key_9_in);
+            store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
         }
-        /* key = key / key_9 */
+        /* key_wk = key_wk / key_sum_2 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_9_11 = load_v3(key_9 + j);
+            const vec_v3 key_sum_2_11 = load_v3(key_sum_2 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_v3(key + c * 32 + j, load_v3(key + c * 32 + j) / key_9_11);
+                store_v3(key_wk + c * 32 + j, load_v3(key_wk + c * 32 + j) / key_sum_2_11);
             }
         }
-        /* key_11 = select(f < 64, key_3, key) */
+        /* key_features_3 = select(f < 64, key, key_wk) */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t f = 0; f < 128; f++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_11 + f * 32 + j, (f < 64) ? load_v3(key_3 + min(f,
-                        63) * 32 + j) : load_v3(key + max(f - 64, 0) * 32 + j));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_features_3 + f * 32 + j, (f < 64) ? load_v3(key + min(f,
+                        63) * 32 + j) : load_v3(key_wk + max(f - 64, 0) * 32 + j));
                 }
             }
         }
-        /* state += key_11 */
+        /* state_sum += key_features_3 */
         for (int64_t f = 0; f < 128; f++) {
             vec_v3 lane_sums = splat_v3(0);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(key_11 + f * 32 + j);
+                const vec_v3 term = load_v3(key_features_3 + f * 32 + j);
                 lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
                     term, splat_v3(0));
             }
             const float total = lane_sum_v3(lane_sums);
-            state[(chunk - chunk0) * 8336 + f] += total;
+            state_sum[(chunk - chunk0) * 8336 + f] += total;
         }
-        /* state_2[f][e] = sum over j of key_11 * v */
-        dot6_v3(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8336);
+        /* state[f][e] = sum over j of key_features_3 * v */
+        dot6_v3(j1 - j0, key_features_3, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8336);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
-TARGET_v3 APART void hedgehog_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+TARGET_v3 APART void hedgehog_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 128);
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 128);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
-    float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 128] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
+    float *const carried = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried += state; state = before */
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 before_new12 = load_v3(carried + f);
-            add_v3(carried + f, carried_compensation + f, load_v3(state + (chunk - chunk0) * 8336 + f), splat_v3(1));
-            store_v3(state + (chunk - chunk0) * 8336 + f, before_new12);
+            const vec_v3 before_sum_new12 = load_v3(carried_sum + f);
+            add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + (chunk - chunk0) * 8336 + f),
+                splat_v3(1));
+            store_v3(state_sum + (chunk - chunk0) * 8336 + f, before_sum_new12);
         }
-        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    const vec_v3 before_2_new13 = load_v3(carried_2 + f * 64 + e);
-                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
-                        load_v3(state_2 + (chunk - chunk0) * 8336 + f * 64 + e), splat_v3(1));
-                    store_v3(state_2 + (chunk - chunk0) * 8336 + f * 64 + e, before_2_new13);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 before_new13 = load_v3(carried + f * 64 + e);
+                    add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 8336 + f * 64 + e), splat_v3(1));
+                    store_v3(state + (chunk - chunk0) * 8336 + f * 64 + e, before_new13);
                 }
             }
         }
     }
 }
 
-/* The queries of a chunk meet the states before it, and its own keys. */
-TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -2127,27 +2304,27 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
     const int64_t v_row = call->p.v.row;
     const float *const features_wq = call->params->features_wq + g * members * 64 * 64;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
-    float *const query = (float *)(void *)(part->work + 0); /* [c: 64, i: 32] */
-    float *const query_2 = (float *)(void *)(part->work + 8192); /* [i: 32] */
-    float *const query_3 = (float *)(void *)(part->work + 8320); /* [c: 64, i: 32] */
-    float *const query_4 = (float *)(void *)(part->work + 16512); /* [i: 32] */
-    float *const query_7 = (float *)(void *)(part->work + 8192); /* [i: 32] */
-    float *const query_9 = (float *)(void *)(part->work + 16512); /* [i: 32] */
-    float *const key_12 = (float *)(void *)(part->work + 16512); /* [c: 64, j: 32] */
-    float *const key_13 = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const key_14 = (float *)(void *)(part->work + 24704); /* [c: 64, j: 32] */
-    float *const key_15 = (float *)(void *)(part->work + 32896); /* [j: 32] */
-    float *const key_18 = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const key_20 = (float *)(void *)(part->work + 32896); /* [j: 32] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const query_wq = (float *)(void *)(part->work + 0); /* [c: 64, i: 32] */
+    float *const query_max = (float *)(void *)(part->work + 8192); /* [i: 32] */
+    float *const query = (float *)(void *)(part->work + 8320); /* [c: 64, i: 32] */
+    float *const query_sum = (float *)(void *)(part->work + 16512); /* [i: 32] */
+    float *const query_max_2 = (float *)(void *)(part->work + 8192); /* [i: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 16512); /* [i: 32] */
+    float *const key_wk_2 = (float *)(void *)(part->work + 16512); /* [c: 64, j: 32] */
+    float *const key_max_3 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_4 = (float *)(void *)(part->work + 24704); /* [c: 64, j: 32] */
+    float *const key_sum_3 = (float *)(void *)(part->work + 32896); /* [j: 32] */
+    float *const key_max_4 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_sum_4 = (float *)(void *)(part->work + 32896); /* [j: 32] */
     float *const score = (float *)(void *)(part->work + 32896); /* [j: 32, i: 32] */
     float *const score_2 = (float *)(void *)(part->work + 24704); /* [j: 32, i: 32] */
-    float *const query_11 = (float *)(void *)(part->work + 16512); /* [f: 128, i: 32] */
-    float *const query_12 = (float *)(void *)(part->work + 36992); /* [i: 32] */
+    float *const query_4 = (float *)(void *)(part->work + 16512); /* [f: 128, i: 32] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 36992); /* [i: 32] */
     float *const row_sum = (float *)(void *)(part->work + 37120); /* [i: 32] */
     float *const row_sum_compensation = (float *)(void *)(part->work + 37248); /* [i: 32] */
-    float *const query_13 = (float *)(void *)(part->work + 37376); /* [e: 64, i: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 37376); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 45568); /* [e: 64, i: 32] */
     float *const sum_compensation = (float *)(void *)(part->work + 53760); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
@@ -2163,111 +2340,114 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-            /* query[c][i] = sum over d of features_wq * q_tile */
-            dot5_v3(round_up(i1 - i0, 16), features_wq + m * 4096, q_tile, query);
-            /* query_2 = -INFINITY */
+            /* query_wq[c][i] = sum over d of features_wq * q_tile */
+            dot5_v3(round_up(i1 - i0, 8), features_wq + m * 4096, q_tile, query_wq);
+            /* query_max = -INFINITY */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_2 + i, splat_v3(-INFINITY));
+                store_v3(query_max + i, splat_v3(-INFINITY));
             }
-            /* query_2 max= query */
+            /* query_max max= query_wq */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 query_2_in[2][2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) query_2_in[u][c_chain] = splat_v3(-INFINITY);
+                vec_v3 query_max_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) query_max_in[vector][c_chain] =
+                        splat_v3(-INFINITY);
                 }
                 for (int64_t c_first = 0; c_first < 64; c_first += 2) {
                     UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
                         const int64_t c = min(c_first + c_chain, 64 - 1);
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                            query_2_in[u][c_chain] = max_v3(query_2_in[u][c_chain], load_v3(query + c * 32 + i));
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            query_max_in[vector][c_chain] = max_v3(query_max_in[vector][c_chain],
+                                load_v3(query_wq + c * 32 + i));
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(query_2 + i, max_v3(load_v3(query_2 + i), max_v3(query_2_in[u][0], query_2_in[u][1])));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query_max + i, max_v3(load_v3(query_max + i), max_v3(query_max_in[vector][0],
+                        query_max_in[vector][1])));
                 }
             }
-            /* query_4 = 0.0f */
+            /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_4 + i, splat_v3(0.0f));
+                store_v3(query_sum + i, splat_v3(0.0f));
             }
-            /* query_3 = exp(query - query_2); query_4 += query_3 */
+            /* query = exp(query_wq - query_max); query_sum += query */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_2_14 = load_v3(query_2 + i);
-                vec_v3 query_4_in = (vec_v3){0};
+                const vec_v3 query_max_14 = load_v3(query_max + i);
+                vec_v3 query_sum_in = (vec_v3){0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_v3 query_3_new15 = exp_v3(load_v3(query + c * 32 + i) - query_2_14);
-                    store_v3(query_3 + c * 32 + i, query_3_new15);
-                    query_4_in += query_3_new15;
+                    const vec_v3 query_new15 = exp_v3(load_v3(query_wq + c * 32 + i) - query_max_14);
+                    store_v3(query + c * 32 + i, query_new15);
+                    query_sum_in += query_new15;
                 }
-                store_v3(query_4 + i, load_v3(query_4 + i) + query_4_in);
+                store_v3(query_sum + i, load_v3(query_sum + i) + query_sum_in);
             }
-            /* query_7 = -INFINITY */
+            /* query_max_2 = -INFINITY */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_7 + i, splat_v3(-INFINITY));
+                store_v3(query_max_2 + i, splat_v3(-INFINITY));
             }
-            /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
+            /* query = query / query_sum; query_wq = neg(query_wq); query_max_2 max= query_wq */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_4_16 = load_v3(query_4 + i);
-                vec_v3 query_7_in = load_v3(query_7 + i);
+                const vec_v3 query_sum_16 = load_v3(query_sum + i);
+                vec_v3 query_max_2_in = load_v3(query_max_2 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_v3(query_3 + c * 32 + i, load_v3(query_3 + c * 32 + i) / query_4_16);
-                    const vec_v3 query_17 = load_v3(query + c * 32 + i);
-                    const vec_v3 query_new18 = -query_17;
-                    store_v3(query + c * 32 + i, query_new18);
-                    query_7_in = max_v3(query_7_in, query_new18);
+                    store_v3(query + c * 32 + i, load_v3(query + c * 32 + i) / query_sum_16);
+                    const vec_v3 query_wq_17 = load_v3(query_wq + c * 32 + i);
+                    const vec_v3 query_wq_new18 = -query_wq_17;
+                    store_v3(query_wq + c * 32 + i, query_wq_new18);
+                    query_max_2_in = max_v3(query_max_2_in, query_wq_new18);
                 }
-                store_v3(query_7 + i, query_7_in);
+                store_v3(query_max_2 + i, query_max_2_in);
             }
-            /* query_9 = 0.0f */
+            /* query_sum_2 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_9 + i, splat_v3(0.0f));
+                store_v3(query_sum_2 + i, splat_v3(0.0f));
             }
-            /* query = exp(query - query_7); query_9 += query */
+            /* query_wq = exp(query_wq - query_max_2); query_sum_2 += query_wq */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_7_20 = load_v3(query_7 + i);
-                vec_v3 query_9_in = (vec_v3){0};
+                const vec_v3 query_max_2_20 = load_v3(query_max_2 + i);
+                vec_v3 query_sum_2_in = (vec_v3){0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_v3 query_19 = load_v3(query + c * 32 + i);
-                    const vec_v3 query_new21 = exp_v3(query_19 - query_7_20);
-                    store_v3(query + c * 32 + i, query_new21);
-                    query_9_in += query_new21;
+                    const vec_v3 query_wq_19 = load_v3(query_wq + c * 32 + i);
+                    const vec_v3 query_wq_new21 = exp_v3(query_wq_19 - query_max_2_20);
+                    store_v3(query_wq + c * 32 + i, query_wq_new21);
+                    query_sum_2_in += query_wq_new21;
                 }
-                store_v3(query_9 + i, load_v3(query_9 + i) + query_9_in);
+                store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in);
             }
-            /* query = query / query_9 */
+            /* query_wq = query_wq / query_sum_2 */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_9_22 = load_v3(query_9 + i);
+                const vec_v3 query_sum_2_22 = load_v3(query_sum_2 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_v3(query + c * 32 + i, load_v3(query + c * 32 + i) / query_9_22);
+                    store_v3(query_wq + c * 32 + i, load_v3(query_wq + c * 32 + i) / query_sum_2_22);
                 }
             }
-            /* query_12 = 0.0f */
+            /* row_sum_from_state = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_12 + i, splat_v3(0.0f));
+                store_v3(row_sum_from_state + i, splat_v3(0.0f));
             }
-            /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
+            /* query_4 = select(f < 64, query, query_wq); row_sum_from_state += query_4 * state_sum */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 query_12_in[2], query_12_in_whole[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    query_12_in[u] = (vec_v3){0};
-                    query_12_in_whole[u] = (vec_v3){0};
+                vec_v3 row_sum_from_state_in[2], row_sum_from_state_in_whole[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    row_sum_from_state_in[vector] = (vec_v3){0};
+                    row_sum_from_state_in_whole[vector] = (vec_v3){0};
                 }
                 for (int64_t f = 0; f < 128; f++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        const vec_v3 query_11_new23 = (f < 64) ? load_v3(query_3 + min(f,
-                            63) * 32 + i) : load_v3(query + max(f - 64, 0) * 32 + i);
-                        store_v3(query_11 + f * 32 + i, query_11_new23);
-                        query_12_in[u] += query_11_new23 * (state[(chunk - chunk0) * 8336 + f]);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        const vec_v3 query_4_new23 = (f < 64) ? load_v3(query + min(f,
+                            63) * 32 + i) : load_v3(query_wq + max(f - 64, 0) * 32 + i);
+                        store_v3(query_4 + f * 32 + i, query_4_new23);
+                        row_sum_from_state_in[vector] += query_4_new23 * (state_sum[(chunk - chunk0) * 8336 + f]);
                         if (f % 32 == 31) {
-                            query_12_in_whole[u] += query_12_in[u];
-                            query_12_in[u] = (vec_v3){0};
+                            row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
+                            row_sum_from_state_in[vector] = (vec_v3){0};
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    query_12_in[u] += query_12_in_whole[u];
-                    store_v3(query_12 + i, load_v3(query_12 + i) + query_12_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    row_sum_from_state_in[vector] += row_sum_from_state_in_whole[vector];
+                    store_v3(row_sum_from_state + i, load_v3(row_sum_from_state + i) + row_sum_from_state_in[vector]);
                 }
             }
             /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2275,12 +2455,12 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 store_v3(row_sum + i, splat_v3(0.0f));
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
-            /* query_13[e][i] = sum over f of state_2 * query_11 */
-            dot7_v3(round_up(i1 - i0, 16), state_2 + (chunk - chunk0) * 8336, query_11, query_13);
+            /* sum_from_state[e][i] = sum over f of state * query_4 */
+            dot7_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 8336, query_4, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                         store_v3(sum + e * 32 + i, splat_v3(0.0f));
                         store_v3(sum_compensation + e * 32 + i, splat_v3(0.0f));
                     }
@@ -2292,100 +2472,101 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-                /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
-                dot5_v3(round_up(j1 - j0, 16), features_wk, k_tile_2, key_12);
-                /* key_13 = -INFINITY */
+                /* key_wk_2[c][j] = sum over d of features_wk * k_tile_2 */
+                dot5_v3(round_up(j1 - j0, 8), features_wk, k_tile_2, key_wk_2);
+                /* key_max_3 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_13 + j, splat_v3(-INFINITY));
+                    store_v3(key_max_3 + j, splat_v3(-INFINITY));
                 }
-                /* key_13 max= key_12 */
+                /* key_max_3 max= key_wk_2 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    vec_v3 key_13_in[2][2];
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_13_in[u][c_chain] =
+                    vec_v3 key_max_3_in[2][2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_max_3_in[vector][c_chain] =
                             splat_v3(-INFINITY);
                     }
                     for (int64_t c_first = 0; c_first < 64; c_first += 2) {
                         UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
                             const int64_t c = min(c_first + c_chain, 64 - 1);
-                            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                                key_13_in[u][c_chain] = max_v3(key_13_in[u][c_chain], load_v3(key_12 + c * 32 + j));
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                key_max_3_in[vector][c_chain] = max_v3(key_max_3_in[vector][c_chain],
+                                    load_v3(key_wk_2 + c * 32 + j));
                             }
                         }
                     }
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        store_v3(key_13 + j, max_v3(load_v3(key_13 + j), max_v3(key_13_in[u][0], key_13_in[u][1])));
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(key_max_3 + j, max_v3(load_v3(key_max_3 + j), max_v3(key_max_3_in[vector][0],
+                            key_max_3_in[vector][1])));
                     }
                 }
-                /* key_15 = 0.0f */
+                /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_15 + j, splat_v3(0.0f));
+                    store_v3(key_sum_3 + j, splat_v3(0.0f));
                 }
-                /* key_14 = exp(key_12 - key_13); key_15 += key_14 */
+                /* key_4 = exp(key_wk_2 - key_max_3); key_sum_3 += key_4 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 key_13_24 = load_v3(key_13 + j);
-                    vec_v3 key_15_in = (vec_v3){0};
+                    const vec_v3 key_max_3_24 = load_v3(key_max_3 + j);
+                    vec_v3 key_sum_3_in = (vec_v3){0};
                     for (int64_t c = 0; c < 64; c++) {
-                        const vec_v3 key_14_new25 = exp_v3(load_v3(key_12 + c * 32 + j) - key_13_24);
-                        store_v3(key_14 + c * 32 + j, key_14_new25);
-                        key_15_in += key_14_new25;
+                        const vec_v3 key_4_new25 = exp_v3(load_v3(key_wk_2 + c * 32 + j) - key_max_3_24);
+                        store_v3(key_4 + c * 32 + j, key_4_new25);
+                        key_sum_3_in += key_4_new25;
                     }
-                    store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
+                    store_v3(key_sum_3 + j, load_v3(key_sum_3 + j) + key_sum_3_in);
                 }
-                /* key_18 = -INFINITY */
+                /* key_max_4 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_18 + j, splat_v3(-INFINITY));
+                    store_v3(key_max_4 + j, splat_v3(-INFINITY));
                 }
-                /* key_14 = key_14 / key_15; key_12 = neg(key_12); key_18 max= key_12 */
+                /* key_4 = key_4 / key_sum_3; key_wk_2 = neg(key_wk_2); key_max_4 max= key_wk_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 key_15_26 = load_v3(key_15 + j);
-                    vec_v3 key_18_in = load_v3(key_18 + j);
+                    const vec_v3 key_sum_3_26 = load_v3(key_sum_3 + j);
+                    vec_v3 key_max_4_in = load_v3(key_max_4 + j);
                     for (int64_t c = 0; c < 64; c++) {
-                        store_v3(key_14 + c * 32 + j, load_v3(key_14 + c * 32 + j) / key_15_26);
-                        const vec_v3 key_12_27 = load_v3(key_12 + c * 32 + j);
-                        const vec_v3 key_12_new28 = -key_12_27;
-                        store_v3(key_12 + c * 32 + j, key_12_new28);
-                        key_18_in = max_v3(key_18_in, key_12_new28);
+                        store_v3(key_4 + c * 32 + j, load_v3(key_4 + c * 32 + j) / key_sum_3_26);
+                        const vec_v3 key_wk_2_27 = load_v3(key_wk_2 + c * 32 + j);
+                        const vec_v3 key_wk_2_new28 = -key_wk_2_27;
+                        store_v3(key_wk_2 + c * 32 + j, key_wk_2_new28);
+                        key_max_4_in = max_v3(key_max_4_in, key_wk_2_new28);
                     }
-                    store_v3(key_18 + j, key_18_in);
+                    store_v3(key_max_4 + j, key_max_4_in);
                 }
-                /* key_20 = 0.0f */
+                /* key_sum_4 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_20 + j, splat_v3(0.0f));
+                    store_v3(key_sum_4 + j, splat_v3(0.0f));
                 }
-                /* key_12 = exp(key_12 - key_18); key_20 += key_12 */
+                /* key_wk_2 = exp(key_wk_2 - key_max_4); key_sum_4 += key_wk_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 key_18_30 = load_v3(key_18 + j);
-                    vec_v3 key_20_in = (vec_v3){0};
+                    const vec_v3 key_max_4_30 = load_v3(key_max_4 + j);
+                    vec_v3 key_sum_4_in = (vec_v3){0};
                     for (int64_t c = 0; c < 64; c++) {
-                        const vec_v3 key_12_29 = load_v3(key_12 + c * 32 + j);
-                        const vec_v3 key_12_new31 = exp_v3(key_12_29 - key_18_30);
-                        store_v3(key_12 + c * 32 + j, key_12_new31);
-                        key_20_in += key_12_new31;
+                        const vec_v3 key_wk_2_29 = load_v3(key_wk_2 + c * 32 + j);
+                        const vec_v3 key_wk_2_new31 = exp_v3(key_wk_2_29 - key_max_4_30);
+                        store_v3(key_wk_2 + c * 32 + j, key_wk_2_new31);
+                        key_sum_4_in += key_wk_2_new31;
                     }
-                    store_v3(key_20 + j, load_v3(key_20 + j) + key_20_in);
+                    store_v3(key_sum_4 + j, load_v3(key_sum_4 + j) + key_sum_4_in);
                 }
-                /* key_12 = key_12 / key_20 */
+                /* key_wk_2 = key_wk_2 / key_sum_4 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 key_20_32 = load_v3(key_20 + j);
+                    const vec_v3 key_sum_4_32 = load_v3(key_sum_4 + j);
                     for (int64_t c = 0; c < 64; c++) {
-                        store_v3(key_12 + c * 32 + j, load_v3(key_12 + c * 32 + j) / key_20_32);
+                        store_v3(key_wk_2 + c * 32 + j, load_v3(key_wk_2 + c * 32 + j) / key_sum_4_32);
                     }
                 }
-                /* score[j][i] = sum over c of key_14 * query_3 */
-                dot8_v3(round_up(i1 - i0, 16), j1 - j0, key_14, query_3, score);
-                /* score_2[j][i] = sum over c of key_12 * query */
-                dot8_v3(round_up(i1 - i0, 16), j1 - j0, key_12, query, score_2);
+                /* score[j][i] = sum over c of key_4 * query */
+                dot8_v3(round_up(i1 - i0, 8), j1 - j0, key_4, query, score);
+                /* score_2[j][i] = sum over c of key_wk_2 * query_wq */
+                dot8_v3(round_up(i1 - i0, 8), j1 - j0, key_wk_2, query_wq, score_2);
                 /* score = score + score_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                             store_v3(score + j * 32 + i, load_v3(score + j * 32 + i) + load_v3(score_2 + j * 32 + i));
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
                     const int64_t t_33 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2400,22 +2581,22 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        row_sum_in[u] = (vec_v3){0};
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_in[vector] = (vec_v3){0};
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                            row_sum_in[u] += load_v3(score + j * 32 + i);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_in[vector] += load_v3(score + j * 32 + i);
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
-                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
+                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot9_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[4];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2428,15 +2609,16 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
                         add_seen_v3(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                     }
                 } else
-                    dot10_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot10_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
+            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_37 = load_v3(row_sum + i) + load_v3(query_12 + i);
+                const vec_v3 t_37 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
                 const mask_v3 t_38 = t_37 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
                     store_v3(sum + e * 32 + i, pick_v3(t_38, splat_v3(0.0f),
-                        (load_v3(sum + e * 32 + i) + load_v3(query_13 + e * 32 + i)) / t_37));
+                        (load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i)) / t_37));
                 }
             }
             /* out = sum, transposed back */
@@ -2445,52 +2627,59 @@ TARGET_v3 APART void hedgehog_queries_v3(const struct call *call, int64_t task, 
     }
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v3 static void hedgehog_linear_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_v3(call, task,
-        part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((128 + 31) / 32); iteration += part->threads)
+        hedgehog_begin_v3(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) hedgehog_keys_v3(call, task, part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            hedgehog_keys_v3(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((128 + 31) / 32) / 16; turn < (group + 1) * ((128 + 31) / 32) / 16; turn++)
-                hedgehog_fold_v3(call, task, part, turn);
+            const int64_t end = (group + 1) * ((128 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((128 + 31) / 32) / 16; iteration < end; iteration++)
+                hedgehog_fold_v3(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) hedgehog_queries_v3(call, task, part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            hedgehog_queries_v3(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
+    synchronise(part);
 }
 #endif
 
 /* ==== generic ==== */
 
-/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+/* Each of these types has 4 elements:
+   - vec_any: numbers
+   - mask_any: results of comparisons
+   - ints_any: positions
+   - wide_any: doubles */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 static const ints_any lane_any = {0, 1, 2, 3};
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -127.0f, NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
@@ -2506,7 +2695,7 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* e^x, as 2^n 2^f with f from a remainder in two parts. NaN stays. */
+/* e^x as 2^n 2^f, with f from a remainder in two parts. NaN stays NaN. */
 INLINE vec_any exp_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -89.0f), splat_any(-89.0f), x);
@@ -2516,7 +2705,7 @@ INLINE vec_any exp_any(vec_any x)
     return exp2_any(r * 1.44269504f) * exp2_any(n);
 }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 INLINE float lane_sum_any(vec_any x)
 {
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
@@ -2524,8 +2713,7 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 4 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -2542,7 +2730,7 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -2559,7 +2747,7 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -2570,7 +2758,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -2585,7 +2774,7 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
@@ -2596,12 +2785,16 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
     vec_any sum[6][2];
@@ -2616,129 +2809,194 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 4;
-            if (then == 3) {
+            if (update == 3) {
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
-                sum[r][v]);
+            store_any(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
         }
     }
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_any; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
+   because
+   rounding errors grow with the number of terms. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_any for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int then, const float *factor, float *compensation)
+/* A product of any number of rows, one vector of lanes at a time. */
+APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
 {
-    float row[96];
-    (void)odd;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 4) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
     }
 }
 
-/* The products of the code below: dot_any with what is constant in them. */
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 4;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_any(vectors, lanes);
+    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_any with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[96];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The products of the code below, each compiled once: dot_any with its constant arguments. */
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 96, c, 96, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/96, c, /*c_row=*/96, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 64, 4, 64, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot6_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(2, 64, 128, 2, steps, 192, a, 32, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 64, 4, 128, 32, a, 1, 64, b, 32, c, 32, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/128, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 32, b, 32, c, 32, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2748,7 +3006,8 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 128 - 1) / 128, i0 = (tiles - 1 - task % tiles) * 128,
+        i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -2760,20 +3019,20 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     const int64_t v_row = call->p.v.row;
     const float *const features_wq = call->params->features_wq + (g * members + m) * 64 * 64;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const query = (float *)(void *)(work + 0); /* [c: 64, i: 16] */
-    float *const query_2 = (float *)(void *)(work + 4096); /* [i: 16] */
-    float *const query_3 = (float *)(void *)(work + 4160); /* [c: 64, i: 16] */
-    float *const query_4 = (float *)(void *)(work + 8256); /* [i: 16] */
-    float *const all_query_5 = (float *)(void *)(work + 8320); /* [c: 64, i: 16, 8 times] */
-    float *const query_7 = (float *)(void *)(work + 4096); /* [i: 16] */
-    float *const query_9 = (float *)(void *)(work + 4160); /* [i: 16] */
-    float *const all_query_10 = (float *)(void *)(work + 41088); /* [c: 64, i: 16, 8 times] */
-    float *const key = (float *)(void *)(work + 73856); /* [c: 64, j: 96] */
-    float *const key_2 = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 98432); /* [c: 64, j: 96] */
-    float *const key_4 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const key_7 = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_9 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query_wq = (float *)(void *)(work + 0); /* [c: 64, i: 16] */
+    float *const query_max = (float *)(void *)(work + 4096); /* [i: 16] */
+    float *const query = (float *)(void *)(work + 4160); /* [c: 64, i: 16] */
+    float *const query_sum = (float *)(void *)(work + 8256); /* [i: 16] */
+    float *const all_query_2 = (float *)(void *)(work + 8320); /* [c: 64, i: 16, 8 times] */
+    float *const query_max_2 = (float *)(void *)(work + 4096); /* [i: 16] */
+    float *const query_sum_2 = (float *)(void *)(work + 4160); /* [i: 16] */
+    float *const all_query_5 = (float *)(void *)(work + 41088); /* [c: 64, i: 16, 8 times] */
+    float *const key_wk = (float *)(void *)(work + 73856); /* [c: 64, j: 96] */
+    float *const key_max = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key = (float *)(void *)(work + 98432); /* [c: 64, j: 96] */
+    float *const key_sum = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_max_2 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_sum_2 = (float *)(void *)(work + 384); /* [j: 96] */
     float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
     float *const score_2 = (float *)(void *)(work + 123008); /* [j: 96, i: 16] */
     float *const all_row_sum = (float *)(void *)(work + 129152); /* [i: 16, 8 times] */
@@ -2787,8 +3046,8 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     float *const k_tile = (float *)(void *)(work + 98432); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
         const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+        float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 1024;
         float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 1024;
-        float *const query_10 = all_query_10 + (i0 - i_block) / 16 * 1024;
         float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
         float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
@@ -2797,83 +3056,86 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-        /* query[c][i] = sum over d of features_wq * q_tile */
-        dot0_any(round_up(i1 - i0, 8), features_wq, q_tile, query);
-        /* query_2 = -INFINITY */
+        /* query_wq[c][i] = sum over d of features_wq * q_tile */
+        dot0_any(round_up(i1 - i0, 4), features_wq, q_tile, query_wq);
+        /* query_max = -INFINITY */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query_2 + i, splat_any(-INFINITY));
+            store_any(query_max + i, splat_any(-INFINITY));
         }
-        /* query_2 max= query */
+        /* query_max max= query_wq */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any query_2_in[2][2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) query_2_in[u][c_chain] = splat_any(-INFINITY);
+            vec_any query_max_in[2][2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) query_max_in[vector][c_chain] =
+                    splat_any(-INFINITY);
             }
             for (int64_t c_first = 0; c_first < 64; c_first += 2) {
                 UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
                     const int64_t c = min(c_first + c_chain, 64 - 1);
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        query_2_in[u][c_chain] = max_any(query_2_in[u][c_chain], load_any(query + c * 16 + i));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        query_max_in[vector][c_chain] = max_any(query_max_in[vector][c_chain],
+                            load_any(query_wq + c * 16 + i));
                     }
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_2 + i, max_any(load_any(query_2 + i), max_any(query_2_in[u][0], query_2_in[u][1])));
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(query_max + i, max_any(load_any(query_max + i), max_any(query_max_in[vector][0],
+                    query_max_in[vector][1])));
             }
         }
-        /* query_4 = 0.0f */
+        /* query_sum = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query_4 + i, splat_any(0.0f));
+            store_any(query_sum + i, splat_any(0.0f));
         }
-        /* query_3 = exp(query - query_2); query_4 += query_3 */
+        /* query = exp(query_wq - query_max); query_sum += query */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any query_2_0 = load_any(query_2 + i);
-            vec_any query_4_in = (vec_any){0};
+            const vec_any query_max_0 = load_any(query_max + i);
+            vec_any query_sum_in = (vec_any){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_any query_3_new1 = exp_any(load_any(query + c * 16 + i) - query_2_0);
-                store_any(query_3 + c * 16 + i, query_3_new1);
-                query_4_in += query_3_new1;
+                const vec_any query_new1 = exp_any(load_any(query_wq + c * 16 + i) - query_max_0);
+                store_any(query + c * 16 + i, query_new1);
+                query_sum_in += query_new1;
             }
-            store_any(query_4 + i, load_any(query_4 + i) + query_4_in);
+            store_any(query_sum + i, load_any(query_sum + i) + query_sum_in);
         }
-        /* query_7 = -INFINITY */
+        /* query_max_2 = -INFINITY */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query_7 + i, splat_any(-INFINITY));
+            store_any(query_max_2 + i, splat_any(-INFINITY));
         }
-        /* query_5 = query_3 / query_4; query = neg(query); query_7 max= query */
+        /* query_2 = query / query_sum; query_wq = neg(query_wq); query_max_2 max= query_wq */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any query_4_2 = load_any(query_4 + i);
-            vec_any query_7_in = load_any(query_7 + i);
+            const vec_any query_sum_3 = load_any(query_sum + i);
+            vec_any query_max_2_in = load_any(query_max_2 + i);
             for (int64_t c = 0; c < 64; c++) {
-                store_any(query_5 + c * 16 + i, load_any(query_3 + c * 16 + i) / query_4_2);
-                const vec_any query_6 = load_any(query + c * 16 + i);
-                const vec_any query_new7 = -query_6;
-                store_any(query + c * 16 + i, query_new7);
-                query_7_in = max_any(query_7_in, query_new7);
+                store_any(query_2 + c * 16 + i, load_any(query + c * 16 + i) / query_sum_3);
+                const vec_any query_wq_4 = load_any(query_wq + c * 16 + i);
+                const vec_any query_wq_new5 = -query_wq_4;
+                store_any(query_wq + c * 16 + i, query_wq_new5);
+                query_max_2_in = max_any(query_max_2_in, query_wq_new5);
             }
-            store_any(query_7 + i, query_7_in);
+            store_any(query_max_2 + i, query_max_2_in);
         }
-        /* query_9 = 0.0f */
+        /* query_sum_2 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query_9 + i, splat_any(0.0f));
+            store_any(query_sum_2 + i, splat_any(0.0f));
         }
-        /* query = exp(query - query_7); query_9 += query */
+        /* query_wq = exp(query_wq - query_max_2); query_sum_2 += query_wq */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any query_7_9 = load_any(query_7 + i);
-            vec_any query_9_in = (vec_any){0};
+            const vec_any query_max_2_7 = load_any(query_max_2 + i);
+            vec_any query_sum_2_in = (vec_any){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_any query_8 = load_any(query + c * 16 + i);
-                const vec_any query_new10 = exp_any(query_8 - query_7_9);
-                store_any(query + c * 16 + i, query_new10);
-                query_9_in += query_new10;
+                const vec_any query_wq_6 = load_any(query_wq + c * 16 + i);
+                const vec_any query_wq_new8 = exp_any(query_wq_6 - query_max_2_7);
+                store_any(query_wq + c * 16 + i, query_wq_new8);
+                query_sum_2_in += query_wq_new8;
             }
-            store_any(query_9 + i, load_any(query_9 + i) + query_9_in);
+            store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in);
         }
-        /* query_10 = query / query_9 */
+        /* query_5 = query_wq / query_sum_2 */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any query_9_11 = load_any(query_9 + i);
+            const vec_any query_sum_2_9 = load_any(query_sum_2 + i);
             for (int64_t c = 0; c < 64; c++) {
-                store_any(query_10 + c * 16 + i, load_any(query + c * 16 + i) / query_9_11);
+                store_any(query_5 + c * 16 + i, load_any(query_wq + c * 16 + i) / query_sum_2_9);
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2884,7 +3146,7 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                     store_any(sum + e * 16 + i, splat_any(0.0f));
                     store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
                 }
@@ -2897,113 +3159,115 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
-        /* key[c][j] = sum over d of features_wk * k_tile */
-        dot1_any(round_up(j1 - j0, 8), features_wk, k_tile, key);
-        /* key_2 = -INFINITY */
+        /* key_wk[c][j] = sum over d of features_wk * k_tile */
+        dot1_any(round_up(j1 - j0, 4), features_wk, k_tile, key_wk);
+        /* key_max = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_2 + j, splat_any(-INFINITY));
+            store_any(key_max + j, splat_any(-INFINITY));
         }
-        /* key_2 max= key */
+        /* key_max max= key_wk */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_2_in[2][2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_2_in[u][c_chain] = splat_any(-INFINITY);
+            vec_any key_max_in[2][2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_max_in[vector][c_chain] = splat_any(-INFINITY);
             }
             for (int64_t c_first = 0; c_first < 64; c_first += 2) {
                 UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
                     const int64_t c = min(c_first + c_chain, 64 - 1);
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        key_2_in[u][c_chain] = max_any(key_2_in[u][c_chain], load_any(key + c * 96 + j));
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        key_max_in[vector][c_chain] = max_any(key_max_in[vector][c_chain],
+                            load_any(key_wk + c * 96 + j));
                     }
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key_2 + j, max_any(load_any(key_2 + j), max_any(key_2_in[u][0], key_2_in[u][1])));
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_max + j, max_any(load_any(key_max + j), max_any(key_max_in[vector][0],
+                    key_max_in[vector][1])));
             }
         }
-        /* key_4 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_4 + j, splat_any(0.0f));
+            store_any(key_sum + j, splat_any(0.0f));
         }
-        /* key_3 = exp(key - key_2); key_4 += key_3 */
+        /* key = exp(key_wk - key_max); key_sum += key */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_2_12 = load_any(key_2 + j);
-            vec_any key_4_in = (vec_any){0};
+            const vec_any key_max_10 = load_any(key_max + j);
+            vec_any key_sum_in = (vec_any){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_any key_3_new13 = exp_any(load_any(key + c * 96 + j) - key_2_12);
-                store_any(key_3 + c * 96 + j, key_3_new13);
-                key_4_in += key_3_new13;
+                const vec_any key_new11 = exp_any(load_any(key_wk + c * 96 + j) - key_max_10);
+                store_any(key + c * 96 + j, key_new11);
+                key_sum_in += key_new11;
             }
-            store_any(key_4 + j, load_any(key_4 + j) + key_4_in);
+            store_any(key_sum + j, load_any(key_sum + j) + key_sum_in);
         }
-        /* key_7 = -INFINITY */
+        /* key_max_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_7 + j, splat_any(-INFINITY));
+            store_any(key_max_2 + j, splat_any(-INFINITY));
         }
-        /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
+        /* key = key / key_sum; key_wk = neg(key_wk); key_max_2 max= key_wk */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_4_14 = load_any(key_4 + j);
-            vec_any key_7_in = load_any(key_7 + j);
+            const vec_any key_sum_12 = load_any(key_sum + j);
+            vec_any key_max_2_in = load_any(key_max_2 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_any(key_3 + c * 96 + j, load_any(key_3 + c * 96 + j) / key_4_14);
-                const vec_any key_15 = load_any(key + c * 96 + j);
-                const vec_any key_new16 = -key_15;
-                store_any(key + c * 96 + j, key_new16);
-                key_7_in = max_any(key_7_in, key_new16);
+                store_any(key + c * 96 + j, load_any(key + c * 96 + j) / key_sum_12);
+                const vec_any key_wk_13 = load_any(key_wk + c * 96 + j);
+                const vec_any key_wk_new14 = -key_wk_13;
+                store_any(key_wk + c * 96 + j, key_wk_new14);
+                key_max_2_in = max_any(key_max_2_in, key_wk_new14);
             }
-            store_any(key_7 + j, key_7_in);
+            store_any(key_max_2 + j, key_max_2_in);
         }
-        /* key_9 = 0.0f */
+        /* key_sum_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_9 + j, splat_any(0.0f));
+            store_any(key_sum_2 + j, splat_any(0.0f));
         }
-        /* key = exp(key - key_7); key_9 += key */
+        /* key_wk = exp(key_wk - key_max_2); key_sum_2 += key_wk */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_7_18 = load_any(key_7 + j);
-            vec_any key_9_in = (vec_any){0};
+            const vec_any key_max_2_16 = load_any(key_max_2 + j);
+            vec_any key_sum_2_in = (vec_any){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_any key_17 = load_any(key + c * 96 + j);
-                const vec_any key_new19 = exp_any(key_17 - key_7_18);
-                store_any(key + c * 96 + j, key_new19);
-                key_9_in += key_new19;
+                const vec_any key_wk_15 = load_any(key_wk + c * 96 + j);
+                const vec_any key_wk_new17 = exp_any(key_wk_15 - key_max_2_16);
+                store_any(key_wk + c * 96 + j, key_wk_new17);
+                key_sum_2_in += key_wk_new17;
             }
-            store_any(key_9 + j, load_any(key_9 + j) + key_9_in);
+            store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
         }
-        /* key = key / key_9 */
+        /* key_wk = key_wk / key_sum_2 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_9_20 = load_any(key_9 + j);
+            const vec_any key_sum_2_18 = load_any(key_sum_2 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_any(key + c * 96 + j, load_any(key + c * 96 + j) / key_9_20);
+                store_any(key_wk + c * 96 + j, load_any(key_wk + c * 96 + j) / key_sum_2_18);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
             const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
+            float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 1024;
             float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 1024;
-            float *const query_10 = all_query_10 + (i0 - i_block) / 16 * 1024;
             float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
-            /* score[j][i] = sum over c of key_3 * query_5 */
-            dot2_any(round_up(i1 - i0, 8), j1 - j0, key_3, query_5, score);
-            /* score_2[j][i] = sum over c of key * query_10 */
-            dot2_any(round_up(i1 - i0, 8), j1 - j0, key, query_10, score_2);
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            /* score[j][i] = sum over c of key * query_2 */
+            dot2_any(round_up(i1 - i0, 4), j1 - j0, key, query_2, score);
+            /* score_2[j][i] = sum over c of key_wk * query_5 */
+            dot2_any(round_up(i1 - i0, 4), j1 - j0, key_wk, query_5, score_2);
             /* score = score + score_2 */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         store_any(score + j * 16 + i, load_any(score + j * 16 + i) + load_any(score_2 + j * 16 + i));
                     }
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
-                const int64_t t_21 = n_k - n_q;
+                const int64_t t_19 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_22 = (i0 + i + lane_any) + t_21;
+                    const ints_any t_20 = (i0 + i + lane_any) + t_19;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_22, mask_any),
+                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_20, mask_any),
                             load_any(score + j * 16 + i), splat_any(0.0f)));
                     }
                 }
@@ -3011,33 +3275,33 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             /* row_sum += score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 vec_any row_sum_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] = (vec_any){0};
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    row_sum_in[vector] = (vec_any){0};
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        row_sum_in[u] += load_any(score + j * 16 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_in[vector] += load_any(score + j * 16 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
                 }
             }
             /* sum[e][i] += sum over j of v * score */
             if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any seen[4];
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_23 = n_k - n_q;
+                    const int64_t t_21 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_23), mask_any);
+                        seen[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + t_21), mask_any);
                     }
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
                 }
             } else
-                dot4_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
     {
@@ -3047,11 +3311,11 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             /* result = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_sum_24 = load_any(row_sum + i);
-                const mask_any t_25 = row_sum_24 == 0.0f;
+                const vec_any row_sum_22 = load_any(row_sum + i);
+                const mask_any t_23 = row_sum_22 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_25, splat_any(0.0f),
-                        load_any(sum + e * 16 + i) / row_sum_24));
+                    store_any(result + e * 16 + i, pick_any(t_23, splat_any(0.0f),
+                        load_any(sum + e * 16 + i) / row_sum_22));
                 }
             }
             /* out = result, transposed back */
@@ -3060,38 +3324,38 @@ static void hedgehog_rows_any(const struct call *call, int64_t task, unsigned ch
     }
 }
 
-/* States begin with no key. */
-APART void hedgehog_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sets the states to those of no keys. */
+APART void hedgehog_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 128);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
-    float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 128);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 128] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
+    float *const carried = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
-        store_any(carried + f, splat_any(0.0f));
-        store_any(carried_compensation + f, splat_any(0.0f));
+        store_any(carried_sum + f, splat_any(0.0f));
+        store_any(carried_sum_compensation + f, splat_any(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-                store_any(carried_2_compensation + f * 64 + e, splat_any(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + f * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + f * 64 + e, splat_any(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
-APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -3100,19 +3364,19 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const key = (float *)(void *)(part->work + 0); /* [c: 64, j: 32] */
-    float *const key_2 = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const key_3 = (float *)(void *)(part->work + 8320); /* [c: 64, j: 32] */
-    float *const key_4 = (float *)(void *)(part->work + 16512); /* [j: 32] */
-    float *const key_7 = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const key_9 = (float *)(void *)(part->work + 16512); /* [j: 32] */
-    float *const key_11 = (float *)(void *)(part->work + 16512); /* [f: 128, j: 32] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const key_wk = (float *)(void *)(part->work + 0); /* [c: 64, j: 32] */
+    float *const key_max = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key = (float *)(void *)(part->work + 8320); /* [c: 64, j: 32] */
+    float *const key_sum = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    float *const key_max_2 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    float *const key_features_3 = (float *)(void *)(part->work + 16512); /* [f: 128, j: 32] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    /* state = 0.0f */
+    /* state_sum = 0.0f */
     for (int64_t f = 0; f < 128; f += 4) {
-        store_any(state + (chunk - chunk0) * 8336 + f, splat_any(0.0f));
+        store_any(state_sum + (chunk - chunk0) * 8336 + f, splat_any(0.0f));
     }
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
@@ -3120,153 +3384,156 @@ APART void hedgehog_keys_any(const struct call *call, int64_t task, const struct
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 32 + j] = 0;
-        /* key[c][j] = sum over d of features_wk * k_tile */
-        dot5_any(round_up(j1 - j0, 8), features_wk, k_tile, key);
-        /* key_2 = -INFINITY */
+        /* key_wk[c][j] = sum over d of features_wk * k_tile */
+        dot5_any(round_up(j1 - j0, 4), features_wk, k_tile, key_wk);
+        /* key_max = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_2 + j, splat_any(-INFINITY));
+            store_any(key_max + j, splat_any(-INFINITY));
         }
-        /* key_2 max= key */
+        /* key_max max= key_wk */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_2_in[2][2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_2_in[u][c_chain] = splat_any(-INFINITY);
+            vec_any key_max_in[2][2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_max_in[vector][c_chain] = splat_any(-INFINITY);
             }
             for (int64_t c_first = 0; c_first < 64; c_first += 2) {
                 UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
                     const int64_t c = min(c_first + c_chain, 64 - 1);
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        key_2_in[u][c_chain] = max_any(key_2_in[u][c_chain], load_any(key + c * 32 + j));
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        key_max_in[vector][c_chain] = max_any(key_max_in[vector][c_chain],
+                            load_any(key_wk + c * 32 + j));
                     }
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key_2 + j, max_any(load_any(key_2 + j), max_any(key_2_in[u][0], key_2_in[u][1])));
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_max + j, max_any(load_any(key_max + j), max_any(key_max_in[vector][0],
+                    key_max_in[vector][1])));
             }
         }
-        /* key_4 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_4 + j, splat_any(0.0f));
+            store_any(key_sum + j, splat_any(0.0f));
         }
-        /* key_3 = exp(key - key_2); key_4 += key_3 */
+        /* key = exp(key_wk - key_max); key_sum += key */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_2_0 = load_any(key_2 + j);
-            vec_any key_4_in = (vec_any){0};
+            const vec_any key_max_0 = load_any(key_max + j);
+            vec_any key_sum_in = (vec_any){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_any key_3_new1 = exp_any(load_any(key + c * 32 + j) - key_2_0);
-                store_any(key_3 + c * 32 + j, key_3_new1);
-                key_4_in += key_3_new1;
+                const vec_any key_new1 = exp_any(load_any(key_wk + c * 32 + j) - key_max_0);
+                store_any(key + c * 32 + j, key_new1);
+                key_sum_in += key_new1;
             }
-            store_any(key_4 + j, load_any(key_4 + j) + key_4_in);
+            store_any(key_sum + j, load_any(key_sum + j) + key_sum_in);
         }
-        /* key_7 = -INFINITY */
+        /* key_max_2 = -INFINITY */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_7 + j, splat_any(-INFINITY));
+            store_any(key_max_2 + j, splat_any(-INFINITY));
         }
-        /* key_3 = key_3 / key_4; key = neg(key); key_7 max= key */
+        /* key = key / key_sum; key_wk = neg(key_wk); key_max_2 max= key_wk */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_4_2 = load_any(key_4 + j);
-            vec_any key_7_in = load_any(key_7 + j);
+            const vec_any key_sum_5 = load_any(key_sum + j);
+            vec_any key_max_2_in = load_any(key_max_2 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_any(key_3 + c * 32 + j, load_any(key_3 + c * 32 + j) / key_4_2);
-                const vec_any key_5 = load_any(key + c * 32 + j);
-                const vec_any key_new6 = -key_5;
-                store_any(key + c * 32 + j, key_new6);
-                key_7_in = max_any(key_7_in, key_new6);
+                store_any(key + c * 32 + j, load_any(key + c * 32 + j) / key_sum_5);
+                const vec_any key_wk_6 = load_any(key_wk + c * 32 + j);
+                const vec_any key_wk_new7 = -key_wk_6;
+                store_any(key_wk + c * 32 + j, key_wk_new7);
+                key_max_2_in = max_any(key_max_2_in, key_wk_new7);
             }
-            store_any(key_7 + j, key_7_in);
+            store_any(key_max_2 + j, key_max_2_in);
         }
-        /* key_9 = 0.0f */
+        /* key_sum_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_9 + j, splat_any(0.0f));
+            store_any(key_sum_2 + j, splat_any(0.0f));
         }
-        /* key = exp(key - key_7); key_9 += key */
+        /* key_wk = exp(key_wk - key_max_2); key_sum_2 += key_wk */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_7_9 = load_any(key_7 + j);
-            vec_any key_9_in = (vec_any){0};
+            const vec_any key_max_2_9 = load_any(key_max_2 + j);
+            vec_any key_sum_2_in = (vec_any){0};
             for (int64_t c = 0; c < 64; c++) {
-                const vec_any key_8 = load_any(key + c * 32 + j);
-                const vec_any key_new10 = exp_any(key_8 - key_7_9);
-                store_any(key + c * 32 + j, key_new10);
-                key_9_in += key_new10;
+                const vec_any key_wk_8 = load_any(key_wk + c * 32 + j);
+                const vec_any key_wk_new10 = exp_any(key_wk_8 - key_max_2_9);
+                store_any(key_wk + c * 32 + j, key_wk_new10);
+                key_sum_2_in += key_wk_new10;
             }
-            store_any(key_9 + j, load_any(key_9 + j) + key_9_in);
+            store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
         }
-        /* key = key / key_9 */
+        /* key_wk = key_wk / key_sum_2 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_9_11 = load_any(key_9 + j);
+            const vec_any key_sum_2_11 = load_any(key_sum_2 + j);
             for (int64_t c = 0; c < 64; c++) {
-                store_any(key + c * 32 + j, load_any(key + c * 32 + j) / key_9_11);
+                store_any(key_wk + c * 32 + j, load_any(key_wk + c * 32 + j) / key_sum_2_11);
             }
         }
-        /* key_11 = select(f < 64, key_3, key) */
+        /* key_features_3 = select(f < 64, key, key_wk) */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t f = 0; f < 128; f++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_11 + f * 32 + j, (f < 64) ? load_any(key_3 + min(f,
-                        63) * 32 + j) : load_any(key + max(f - 64, 0) * 32 + j));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_features_3 + f * 32 + j, (f < 64) ? load_any(key + min(f,
+                        63) * 32 + j) : load_any(key_wk + max(f - 64, 0) * 32 + j));
                 }
             }
         }
-        /* state += key_11 */
+        /* state_sum += key_features_3 */
         for (int64_t f = 0; f < 128; f++) {
             vec_any lane_sums = splat_any(0);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(key_11 + f * 32 + j);
+                const vec_any term = load_any(key_features_3 + f * 32 + j);
                 lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                     mask_any), term, splat_any(0));
             }
             const float total = lane_sum_any(lane_sums);
-            state[(chunk - chunk0) * 8336 + f] += total;
+            state_sum[(chunk - chunk0) * 8336 + f] += total;
         }
-        /* state_2[f][e] = sum over j of key_11 * v */
-        dot6_any(j1 - j0, key_11, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8336);
+        /* state[f][e] = sum over j of key_features_3 * v */
+        dot6_any(j1 - j0, key_features_3, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8336);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
-APART void hedgehog_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+APART void hedgehog_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 128);
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 128);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
-    float *const carried_2 = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 128] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
+    float *const carried = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried += state; state = before */
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any before_new12 = load_any(carried + f);
-            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 8336 + f), splat_any(1));
-            store_any(state + (chunk - chunk0) * 8336 + f, before_new12);
+            const vec_any before_sum_new12 = load_any(carried_sum + f);
+            add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + (chunk - chunk0) * 8336 + f),
+                splat_any(1));
+            store_any(state_sum + (chunk - chunk0) * 8336 + f, before_sum_new12);
         }
-        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    const vec_any before_2_new13 = load_any(carried_2 + f * 64 + e);
-                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
-                        load_any(state_2 + (chunk - chunk0) * 8336 + f * 64 + e), splat_any(1));
-                    store_any(state_2 + (chunk - chunk0) * 8336 + f * 64 + e, before_2_new13);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any before_new13 = load_any(carried + f * 64 + e);
+                    add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_any(state + (chunk - chunk0) * 8336 + f * 64 + e), splat_any(1));
+                    store_any(state + (chunk - chunk0) * 8336 + f * 64 + e, before_new13);
                 }
             }
         }
     }
 }
 
-/* The queries of a chunk meet the states before it, and its own keys. */
-APART void hedgehog_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+APART void hedgehog_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -3279,27 +3546,27 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
     const int64_t v_row = call->p.v.row;
     const float *const features_wq = call->params->features_wq + g * members * 64 * 64;
     const float *const features_wk = call->params->features_wk + g * 64 * 64;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
-    float *const query = (float *)(void *)(part->work + 0); /* [c: 64, i: 32] */
-    float *const query_2 = (float *)(void *)(part->work + 8192); /* [i: 32] */
-    float *const query_3 = (float *)(void *)(part->work + 8320); /* [c: 64, i: 32] */
-    float *const query_4 = (float *)(void *)(part->work + 16512); /* [i: 32] */
-    float *const query_7 = (float *)(void *)(part->work + 8192); /* [i: 32] */
-    float *const query_9 = (float *)(void *)(part->work + 16512); /* [i: 32] */
-    float *const key_12 = (float *)(void *)(part->work + 16512); /* [c: 64, j: 32] */
-    float *const key_13 = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const key_14 = (float *)(void *)(part->work + 24704); /* [c: 64, j: 32] */
-    float *const key_15 = (float *)(void *)(part->work + 32896); /* [j: 32] */
-    float *const key_18 = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const key_20 = (float *)(void *)(part->work + 32896); /* [j: 32] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const query_wq = (float *)(void *)(part->work + 0); /* [c: 64, i: 32] */
+    float *const query_max = (float *)(void *)(part->work + 8192); /* [i: 32] */
+    float *const query = (float *)(void *)(part->work + 8320); /* [c: 64, i: 32] */
+    float *const query_sum = (float *)(void *)(part->work + 16512); /* [i: 32] */
+    float *const query_max_2 = (float *)(void *)(part->work + 8192); /* [i: 32] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 16512); /* [i: 32] */
+    float *const key_wk_2 = (float *)(void *)(part->work + 16512); /* [c: 64, j: 32] */
+    float *const key_max_3 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_4 = (float *)(void *)(part->work + 24704); /* [c: 64, j: 32] */
+    float *const key_sum_3 = (float *)(void *)(part->work + 32896); /* [j: 32] */
+    float *const key_max_4 = (float *)(void *)(part->work + 8192); /* [j: 32] */
+    float *const key_sum_4 = (float *)(void *)(part->work + 32896); /* [j: 32] */
     float *const score = (float *)(void *)(part->work + 32896); /* [j: 32, i: 32] */
     float *const score_2 = (float *)(void *)(part->work + 24704); /* [j: 32, i: 32] */
-    float *const query_11 = (float *)(void *)(part->work + 16512); /* [f: 128, i: 32] */
-    float *const query_12 = (float *)(void *)(part->work + 36992); /* [i: 32] */
+    float *const query_4 = (float *)(void *)(part->work + 16512); /* [f: 128, i: 32] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 36992); /* [i: 32] */
     float *const row_sum = (float *)(void *)(part->work + 37120); /* [i: 32] */
     float *const row_sum_compensation = (float *)(void *)(part->work + 37248); /* [i: 32] */
-    float *const query_13 = (float *)(void *)(part->work + 37376); /* [e: 64, i: 32] */
+    float *const sum_from_state = (float *)(void *)(part->work + 37376); /* [e: 64, i: 32] */
     float *const sum = (float *)(void *)(part->work + 45568); /* [e: 64, i: 32] */
     float *const sum_compensation = (float *)(void *)(part->work + 53760); /* [e: 64, i: 32] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
@@ -3315,111 +3582,114 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-            /* query[c][i] = sum over d of features_wq * q_tile */
-            dot5_any(round_up(i1 - i0, 8), features_wq + m * 4096, q_tile, query);
-            /* query_2 = -INFINITY */
+            /* query_wq[c][i] = sum over d of features_wq * q_tile */
+            dot5_any(round_up(i1 - i0, 4), features_wq + m * 4096, q_tile, query_wq);
+            /* query_max = -INFINITY */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_2 + i, splat_any(-INFINITY));
+                store_any(query_max + i, splat_any(-INFINITY));
             }
-            /* query_2 max= query */
+            /* query_max max= query_wq */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any query_2_in[2][2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) query_2_in[u][c_chain] = splat_any(-INFINITY);
+                vec_any query_max_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) query_max_in[vector][c_chain] =
+                        splat_any(-INFINITY);
                 }
                 for (int64_t c_first = 0; c_first < 64; c_first += 2) {
                     UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
                         const int64_t c = min(c_first + c_chain, 64 - 1);
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                            query_2_in[u][c_chain] = max_any(query_2_in[u][c_chain], load_any(query + c * 32 + i));
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            query_max_in[vector][c_chain] = max_any(query_max_in[vector][c_chain],
+                                load_any(query_wq + c * 32 + i));
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(query_2 + i, max_any(load_any(query_2 + i), max_any(query_2_in[u][0], query_2_in[u][1])));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query_max + i, max_any(load_any(query_max + i), max_any(query_max_in[vector][0],
+                        query_max_in[vector][1])));
                 }
             }
-            /* query_4 = 0.0f */
+            /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_4 + i, splat_any(0.0f));
+                store_any(query_sum + i, splat_any(0.0f));
             }
-            /* query_3 = exp(query - query_2); query_4 += query_3 */
+            /* query = exp(query_wq - query_max); query_sum += query */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_2_14 = load_any(query_2 + i);
-                vec_any query_4_in = (vec_any){0};
+                const vec_any query_max_14 = load_any(query_max + i);
+                vec_any query_sum_in = (vec_any){0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_any query_3_new15 = exp_any(load_any(query + c * 32 + i) - query_2_14);
-                    store_any(query_3 + c * 32 + i, query_3_new15);
-                    query_4_in += query_3_new15;
+                    const vec_any query_new15 = exp_any(load_any(query_wq + c * 32 + i) - query_max_14);
+                    store_any(query + c * 32 + i, query_new15);
+                    query_sum_in += query_new15;
                 }
-                store_any(query_4 + i, load_any(query_4 + i) + query_4_in);
+                store_any(query_sum + i, load_any(query_sum + i) + query_sum_in);
             }
-            /* query_7 = -INFINITY */
+            /* query_max_2 = -INFINITY */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_7 + i, splat_any(-INFINITY));
+                store_any(query_max_2 + i, splat_any(-INFINITY));
             }
-            /* query_3 = query_3 / query_4; query = neg(query); query_7 max= query */
+            /* query = query / query_sum; query_wq = neg(query_wq); query_max_2 max= query_wq */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_4_16 = load_any(query_4 + i);
-                vec_any query_7_in = load_any(query_7 + i);
+                const vec_any query_sum_16 = load_any(query_sum + i);
+                vec_any query_max_2_in = load_any(query_max_2 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_any(query_3 + c * 32 + i, load_any(query_3 + c * 32 + i) / query_4_16);
-                    const vec_any query_17 = load_any(query + c * 32 + i);
-                    const vec_any query_new18 = -query_17;
-                    store_any(query + c * 32 + i, query_new18);
-                    query_7_in = max_any(query_7_in, query_new18);
+                    store_any(query + c * 32 + i, load_any(query + c * 32 + i) / query_sum_16);
+                    const vec_any query_wq_17 = load_any(query_wq + c * 32 + i);
+                    const vec_any query_wq_new18 = -query_wq_17;
+                    store_any(query_wq + c * 32 + i, query_wq_new18);
+                    query_max_2_in = max_any(query_max_2_in, query_wq_new18);
                 }
-                store_any(query_7 + i, query_7_in);
+                store_any(query_max_2 + i, query_max_2_in);
             }
-            /* query_9 = 0.0f */
+            /* query_sum_2 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_9 + i, splat_any(0.0f));
+                store_any(query_sum_2 + i, splat_any(0.0f));
             }
-            /* query = exp(query - query_7); query_9 += query */
+            /* query_wq = exp(query_wq - query_max_2); query_sum_2 += query_wq */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_7_20 = load_any(query_7 + i);
-                vec_any query_9_in = (vec_any){0};
+                const vec_any query_max_2_20 = load_any(query_max_2 + i);
+                vec_any query_sum_2_in = (vec_any){0};
                 for (int64_t c = 0; c < 64; c++) {
-                    const vec_any query_19 = load_any(query + c * 32 + i);
-                    const vec_any query_new21 = exp_any(query_19 - query_7_20);
-                    store_any(query + c * 32 + i, query_new21);
-                    query_9_in += query_new21;
+                    const vec_any query_wq_19 = load_any(query_wq + c * 32 + i);
+                    const vec_any query_wq_new21 = exp_any(query_wq_19 - query_max_2_20);
+                    store_any(query_wq + c * 32 + i, query_wq_new21);
+                    query_sum_2_in += query_wq_new21;
                 }
-                store_any(query_9 + i, load_any(query_9 + i) + query_9_in);
+                store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in);
             }
-            /* query = query / query_9 */
+            /* query_wq = query_wq / query_sum_2 */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_9_22 = load_any(query_9 + i);
+                const vec_any query_sum_2_22 = load_any(query_sum_2 + i);
                 for (int64_t c = 0; c < 64; c++) {
-                    store_any(query + c * 32 + i, load_any(query + c * 32 + i) / query_9_22);
+                    store_any(query_wq + c * 32 + i, load_any(query_wq + c * 32 + i) / query_sum_2_22);
                 }
             }
-            /* query_12 = 0.0f */
+            /* row_sum_from_state = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_12 + i, splat_any(0.0f));
+                store_any(row_sum_from_state + i, splat_any(0.0f));
             }
-            /* query_11 = select(f < 64, query_3, query); query_12 += query_11 * state */
+            /* query_4 = select(f < 64, query, query_wq); row_sum_from_state += query_4 * state_sum */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any query_12_in[2], query_12_in_whole[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    query_12_in[u] = (vec_any){0};
-                    query_12_in_whole[u] = (vec_any){0};
+                vec_any row_sum_from_state_in[2], row_sum_from_state_in_whole[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    row_sum_from_state_in[vector] = (vec_any){0};
+                    row_sum_from_state_in_whole[vector] = (vec_any){0};
                 }
                 for (int64_t f = 0; f < 128; f++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        const vec_any query_11_new23 = (f < 64) ? load_any(query_3 + min(f,
-                            63) * 32 + i) : load_any(query + max(f - 64, 0) * 32 + i);
-                        store_any(query_11 + f * 32 + i, query_11_new23);
-                        query_12_in[u] += query_11_new23 * (state[(chunk - chunk0) * 8336 + f]);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        const vec_any query_4_new23 = (f < 64) ? load_any(query + min(f,
+                            63) * 32 + i) : load_any(query_wq + max(f - 64, 0) * 32 + i);
+                        store_any(query_4 + f * 32 + i, query_4_new23);
+                        row_sum_from_state_in[vector] += query_4_new23 * (state_sum[(chunk - chunk0) * 8336 + f]);
                         if (f % 32 == 31) {
-                            query_12_in_whole[u] += query_12_in[u];
-                            query_12_in[u] = (vec_any){0};
+                            row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
+                            row_sum_from_state_in[vector] = (vec_any){0};
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    query_12_in[u] += query_12_in_whole[u];
-                    store_any(query_12 + i, load_any(query_12 + i) + query_12_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    row_sum_from_state_in[vector] += row_sum_from_state_in_whole[vector];
+                    store_any(row_sum_from_state + i, load_any(row_sum_from_state + i) + row_sum_from_state_in[vector]);
                 }
             }
             /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3427,12 +3697,12 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 store_any(row_sum + i, splat_any(0.0f));
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
-            /* query_13[e][i] = sum over f of state_2 * query_11 */
-            dot7_any(round_up(i1 - i0, 8), state_2 + (chunk - chunk0) * 8336, query_11, query_13);
+            /* sum_from_state[e][i] = sum over f of state * query_4 */
+            dot7_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 8336, query_4, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         store_any(sum + e * 32 + i, splat_any(0.0f));
                         store_any(sum_compensation + e * 32 + i, splat_any(0.0f));
                     }
@@ -3444,101 +3714,102 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 32 + j] = 0;
-                /* key_12[c][j] = sum over d of features_wk * k_tile_2 */
-                dot5_any(round_up(j1 - j0, 8), features_wk, k_tile_2, key_12);
-                /* key_13 = -INFINITY */
+                /* key_wk_2[c][j] = sum over d of features_wk * k_tile_2 */
+                dot5_any(round_up(j1 - j0, 4), features_wk, k_tile_2, key_wk_2);
+                /* key_max_3 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_13 + j, splat_any(-INFINITY));
+                    store_any(key_max_3 + j, splat_any(-INFINITY));
                 }
-                /* key_13 max= key_12 */
+                /* key_max_3 max= key_wk_2 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    vec_any key_13_in[2][2];
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_13_in[u][c_chain] =
+                    vec_any key_max_3_in[2][2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) key_max_3_in[vector][c_chain] =
                             splat_any(-INFINITY);
                     }
                     for (int64_t c_first = 0; c_first < 64; c_first += 2) {
                         UNROLL for (int c_chain = 0; c_chain < 2; c_chain++) {
                             const int64_t c = min(c_first + c_chain, 64 - 1);
-                            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                                key_13_in[u][c_chain] = max_any(key_13_in[u][c_chain], load_any(key_12 + c * 32 + j));
+                            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                key_max_3_in[vector][c_chain] = max_any(key_max_3_in[vector][c_chain],
+                                    load_any(key_wk_2 + c * 32 + j));
                             }
                         }
                     }
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        store_any(key_13 + j, max_any(load_any(key_13 + j), max_any(key_13_in[u][0], key_13_in[u][1])));
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(key_max_3 + j, max_any(load_any(key_max_3 + j), max_any(key_max_3_in[vector][0],
+                            key_max_3_in[vector][1])));
                     }
                 }
-                /* key_15 = 0.0f */
+                /* key_sum_3 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_15 + j, splat_any(0.0f));
+                    store_any(key_sum_3 + j, splat_any(0.0f));
                 }
-                /* key_14 = exp(key_12 - key_13); key_15 += key_14 */
+                /* key_4 = exp(key_wk_2 - key_max_3); key_sum_3 += key_4 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any key_13_24 = load_any(key_13 + j);
-                    vec_any key_15_in = (vec_any){0};
+                    const vec_any key_max_3_24 = load_any(key_max_3 + j);
+                    vec_any key_sum_3_in = (vec_any){0};
                     for (int64_t c = 0; c < 64; c++) {
-                        const vec_any key_14_new25 = exp_any(load_any(key_12 + c * 32 + j) - key_13_24);
-                        store_any(key_14 + c * 32 + j, key_14_new25);
-                        key_15_in += key_14_new25;
+                        const vec_any key_4_new25 = exp_any(load_any(key_wk_2 + c * 32 + j) - key_max_3_24);
+                        store_any(key_4 + c * 32 + j, key_4_new25);
+                        key_sum_3_in += key_4_new25;
                     }
-                    store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
+                    store_any(key_sum_3 + j, load_any(key_sum_3 + j) + key_sum_3_in);
                 }
-                /* key_18 = -INFINITY */
+                /* key_max_4 = -INFINITY */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_18 + j, splat_any(-INFINITY));
+                    store_any(key_max_4 + j, splat_any(-INFINITY));
                 }
-                /* key_14 = key_14 / key_15; key_12 = neg(key_12); key_18 max= key_12 */
+                /* key_4 = key_4 / key_sum_3; key_wk_2 = neg(key_wk_2); key_max_4 max= key_wk_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any key_15_26 = load_any(key_15 + j);
-                    vec_any key_18_in = load_any(key_18 + j);
+                    const vec_any key_sum_3_26 = load_any(key_sum_3 + j);
+                    vec_any key_max_4_in = load_any(key_max_4 + j);
                     for (int64_t c = 0; c < 64; c++) {
-                        store_any(key_14 + c * 32 + j, load_any(key_14 + c * 32 + j) / key_15_26);
-                        const vec_any key_12_27 = load_any(key_12 + c * 32 + j);
-                        const vec_any key_12_new28 = -key_12_27;
-                        store_any(key_12 + c * 32 + j, key_12_new28);
-                        key_18_in = max_any(key_18_in, key_12_new28);
+                        store_any(key_4 + c * 32 + j, load_any(key_4 + c * 32 + j) / key_sum_3_26);
+                        const vec_any key_wk_2_27 = load_any(key_wk_2 + c * 32 + j);
+                        const vec_any key_wk_2_new28 = -key_wk_2_27;
+                        store_any(key_wk_2 + c * 32 + j, key_wk_2_new28);
+                        key_max_4_in = max_any(key_max_4_in, key_wk_2_new28);
                     }
-                    store_any(key_18 + j, key_18_in);
+                    store_any(key_max_4 + j, key_max_4_in);
                 }
-                /* key_20 = 0.0f */
+                /* key_sum_4 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_20 + j, splat_any(0.0f));
+                    store_any(key_sum_4 + j, splat_any(0.0f));
                 }
-                /* key_12 = exp(key_12 - key_18); key_20 += key_12 */
+                /* key_wk_2 = exp(key_wk_2 - key_max_4); key_sum_4 += key_wk_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any key_18_30 = load_any(key_18 + j);
-                    vec_any key_20_in = (vec_any){0};
+                    const vec_any key_max_4_30 = load_any(key_max_4 + j);
+                    vec_any key_sum_4_in = (vec_any){0};
                     for (int64_t c = 0; c < 64; c++) {
-                        const vec_any key_12_29 = load_any(key_12 + c * 32 + j);
-                        const vec_any key_12_new31 = exp_any(key_12_29 - key_18_30);
-                        store_any(key_12 + c * 32 + j, key_12_new31);
-                        key_20_in += key_12_new31;
+                        const vec_any key_wk_2_29 = load_any(key_wk_2 + c * 32 + j);
+                        const vec_any key_wk_2_new31 = exp_any(key_wk_2_29 - key_max_4_30);
+                        store_any(key_wk_2 + c * 32 + j, key_wk_2_new31);
+                        key_sum_4_in += key_wk_2_new31;
                     }
-                    store_any(key_20 + j, load_any(key_20 + j) + key_20_in);
+                    store_any(key_sum_4 + j, load_any(key_sum_4 + j) + key_sum_4_in);
                 }
-                /* key_12 = key_12 / key_20 */
+                /* key_wk_2 = key_wk_2 / key_sum_4 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any key_20_32 = load_any(key_20 + j);
+                    const vec_any key_sum_4_32 = load_any(key_sum_4 + j);
                     for (int64_t c = 0; c < 64; c++) {
-                        store_any(key_12 + c * 32 + j, load_any(key_12 + c * 32 + j) / key_20_32);
+                        store_any(key_wk_2 + c * 32 + j, load_any(key_wk_2 + c * 32 + j) / key_sum_4_32);
                     }
                 }
-                /* score[j][i] = sum over c of key_14 * query_3 */
-                dot8_any(round_up(i1 - i0, 8), j1 - j0, key_14, query_3, score);
-                /* score_2[j][i] = sum over c of key_12 * query */
-                dot8_any(round_up(i1 - i0, 8), j1 - j0, key_12, query, score_2);
+                /* score[j][i] = sum over c of key_4 * query */
+                dot8_any(round_up(i1 - i0, 4), j1 - j0, key_4, query, score);
+                /* score_2[j][i] = sum over c of key_wk_2 * query_wq */
+                dot8_any(round_up(i1 - i0, 4), j1 - j0, key_wk_2, query_wq, score_2);
                 /* score = score + score_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                             store_any(score + j * 32 + i, load_any(score + j * 32 + i) + load_any(score_2 + j * 32 +
                                 i));
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 32) <= j), score, 0.0f) */
                     const int64_t t_33 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3553,22 +3824,22 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     vec_any row_sum_in[2];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        row_sum_in[u] = (vec_any){0};
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_in[vector] = (vec_any){0};
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                            row_sum_in[u] += load_any(score + j * 32 + i);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_in[vector] += load_any(score + j * 32 + i);
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
-                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                if (__builtin_expect(((j0 < (chunk * 32)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
+                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot9_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[8];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3581,15 +3852,16 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
                         add_seen_any(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                     }
                 } else
-                    dot10_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot10_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select((row_sum + query_12) == 0.0f, 0.0f, (sum + query_13) / (row_sum + query_12)) */
+            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_37 = load_any(row_sum + i) + load_any(query_12 + i);
+                const vec_any t_37 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
                 const mask_any t_38 = t_37 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
                     store_any(sum + e * 32 + i, pick_any(t_38, splat_any(0.0f),
-                        (load_any(sum + e * 32 + i) + load_any(query_13 + e * 32 + i)) / t_37));
+                        (load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i)) / t_37));
                 }
             }
             /* out = sum, transposed back */
@@ -3598,63 +3870,66 @@ APART void hedgehog_queries_any(const struct call *call, int64_t task, const str
     }
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 static void hedgehog_linear_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((128 + 31) / 32); turn += part->threads) hedgehog_begin_any(call, task,
-        part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((128 + 31) / 32); iteration += part->threads)
+        hedgehog_begin_any(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) hedgehog_keys_any(call, task, part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            hedgehog_keys_any(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((128 + 31) / 32) / 16; turn < (group + 1) * ((128 + 31) / 32) / 16; turn++)
-                hedgehog_fold_any(call, task, part, turn);
+            const int64_t end = (group + 1) * ((128 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((128 + 31) / 32) / 16; iteration < end; iteration++)
+                hedgehog_fold_any(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) hedgehog_queries_any(call, task, part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            hedgehog_queries_any(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
+    synchronise(part);
 }
 
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
-    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t own;   /* bytes of workspace a thread */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    size_t own;   /* bytes of workspace for each thread */
+    int64_t of_pair, of_token; /* approximate multiply-adds for a pair of a query and a key, or for a token; one is 0 */
     size_t shared, slot, slots; /* of the threads on a head; for a chunk; such slots that a thread brings */
-    int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
+    int together; /* heads that all threads share: 0: none, 1: heads left over, 2: all heads */
 };
 
-/* By the number of keys: with more the linear form takes less work. */
+/* The version depends on the number of keys. The linear form takes less work if there are many keys. */
 static struct version version(int64_t n_k)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl")) {
-        if (n_k >= 253) return (struct version){.head = hedgehog_linear_v4, .tile = 0, .own = 61952, .shared = 66560,
-            .slot = 33344, .slots = 4, .together = 1};
-        return (struct version){.rows = hedgehog_rows_v4, .tile = 256, .own = 342272};
+    if (attn_x86_64_level() >= 4) {
+        if (n_k >= 253) return (struct version){.head = hedgehog_linear_v4, .tile = 0, .own = 61952, .of_token = 8320,
+            .shared = 66560, .slot = 33344, .slots = 4, .together = 1};
+        return (struct version){.rows = hedgehog_rows_v4, .tile = 256, .own = 342272, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (n_k >= 253) return (struct version){.head = hedgehog_linear_v3, .tile = 0, .own = 61952, .shared = 66560,
-            .slot = 33344, .slots = 4, .together = 1};
-        return (struct version){.rows = hedgehog_rows_v3, .tile = 256, .own = 327808};
+    if (attn_x86_64_level() >= 3) {
+        if (n_k >= 253) return (struct version){.head = hedgehog_linear_v3, .tile = 0, .own = 61952, .of_token = 8320,
+            .shared = 66560, .slot = 33344, .slots = 4, .together = 1};
+        return (struct version){.rows = hedgehog_rows_v3, .tile = 256, .own = 327808, .of_pair = 128};
     }
 #endif
-    if (n_k >= 253) return (struct version){.head = hedgehog_linear_any, .tile = 0, .own = 61952, .shared = 66560,
-        .slot = 33344, .slots = 4, .together = 1};
-    return (struct version){.rows = hedgehog_rows_any, .tile = 128, .own = 195712};
+    if (n_k >= 253) return (struct version){.head = hedgehog_linear_any, .tile = 0, .own = 61952, .of_token = 8320,
+        .shared = 66560, .slot = 33344, .slots = 4, .together = 1};
+    return (struct version){.rows = hedgehog_rows_any, .tile = 128, .own = 195712, .of_pair = 128};
 }
 
 
@@ -3664,9 +3939,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
-   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
-   more than that is not run on more. */
+/* The default number of OpenMP threads can change between the call of _workspace and the call of _forward, and can
+   differ between the threads that make these calls. So the workspace has room for at least one thread per processor.
+   A call uses more threads than processors only if the workspace is large enough for them. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -3690,8 +3965,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
-   for. */
+/* Sets `part` to the share of thread `number` in a head on which `there` threads work together. The workspace has room
+   for `threads` threads, the number that was requested. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -3719,7 +3994,8 @@ int hedgehog_params_init(struct hedgehog_params *params, uint64_t seed, void *st
     return 0;
 }
 
-/* The most of all that runs for n_k keys or fewer, however many queries there are. */
+/* Returns the maximum workspace of a thread, in bytes, over all versions for n_k keys or fewer and any number of
+   queries. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 253};
@@ -3737,26 +4013,26 @@ size_t hedgehog_workspace(const struct attn_problem *problem)
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
-/* Whether this machine runs it. */
+/* Returns whether this machine can run the version. */
 static int runs(const struct version *v)
 {
     return v->rows || v->head;
 }
 
-/* A call at work. */
+/* This is the state of a call that threads work on. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* after these, all threads work on one head together */
-    int threads;          /* that were asked for; there may be fewer */
-    int there;            /* that have come so far */
-    int64_t next;         /* the first task that none has taken */
+    int64_t tasks, alone; /* after `alone` tasks, all threads work on one head at a time */
+    int threads;          /* the number of threads that was requested; OpenMP can provide fewer */
+    int there;            /* the number of threads that have started */
+    int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* of it, a thread's */
+    size_t bytes; /* the bytes of the workspace for each thread */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
+/* Threads number themselves, because omp_get_thread_num can come from a different OpenMP library than the threads. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
@@ -3792,15 +4068,26 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    meet(&part); /* all have arrived, and none uses its own part of the workspace any more */
+    synchronise(&part); /* all threads have arrived, and no thread uses its own part of the workspace any more */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Runs all tasks of a call; a thread has `bytes` bytes of the workspace. */
+/* Returns the number of threads that have enough work, at most `threads`. Waking a thread takes about as long as 2^18
+   multiply-adds. A head takes about 2^15 multiply-adds in addition to those for its pairs or tokens. */
+static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
+        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
+    if (p->threads == 0) threads = useful_threads(p, this, threads);
     struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
     const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
     int64_t tasks = p->batch * heads;
@@ -3856,3 +4143,4 @@ const struct attn_kernel hedgehog_kernel = {
     .params_size = hedgehog_params_size, .params_init = params_init_any, .workspace = hedgehog_workspace,
     .forward = forward_any,
 };
+#endif /* a compiler of this language */

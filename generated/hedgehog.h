@@ -1,9 +1,9 @@
 /* hedgehog.h, made by attnc 0.1.0: attnc hedgehog.yaml
    Hedgehog attention, a learned feature map that mimics the softmax
-   Zhang et al., The Hedgehog and the Porcupine (2024), section 4
+   Zhang et al., The Hedgehog and the Porcupine (ICLR 2024), section 4
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_hedgehog_H
 #define ATTNC_hedgehog_H
 

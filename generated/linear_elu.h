@@ -1,9 +1,9 @@
 /* linear_elu.h, made by attnc 0.1.0: attnc linear_elu.yaml
    linear attention with the feature map ELU + 1
-   Katharopoulos et al., Transformers are RNNs (2020), section 3.2.1
+   Katharopoulos et al., Transformers are RNNs (ICML 2020), section 3.2.1
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_linear_elu_H
 #define ATTNC_linear_elu_H
 

@@ -1,9 +1,9 @@
 /* linear_taylor.h, made by attnc 0.1.0: attnc linear_taylor.yaml
    linear attention by the first-order Taylor expansion of the exponential, on unit vectors
-   Li et al., Linear Attention Mechanism (2020), section 3.2
+   Li et al., Linear Attention Mechanism (arXiv 2020), section 3.2
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_linear_taylor_H
 #define ATTNC_linear_taylor_H
 

@@ -1,47 +1,55 @@
 /* linformer.c, made by attnc 0.1.0: attnc linformer.yaml
    C11 with GNU extensions, for a C compiler; C++ includes linformer.h.
    Linformer attention: keys and values projected along the sequence to 256 rows
-   Wang et al., Linformer: Self-Attention with Linear Complexity (2020), section 4
+   Wang et al., Linformer: Self-Attention with Linear Complexity (arXiv 2020), section 4
 
-   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
-     graph linformer f32
-     axis b batch
-     axis g kv_heads
-     axis m members
-     axis i n_q
-     axis j n_k
-     axis d 64
-     axis e 64
-     axis s 256
-     %0 = input q [b g m i d]
-     %1 = input k [b g j d]
-     %2 = input v [b g j e]
-     %3 = param project.e [s j]
-     %4 = contract [b g s d] %3 %1
-     %5 = param project.f [s j]
-     %6 = contract [b g s e] %5 %2
-     %7 = contract [b g m i s] %0 %4
-     %8 = map [b g m i s] exp(mul(%7, 0.125))
-     %9 = reduce sum 0 [b g m i] %8
-     %10 = contract [b g m i e] %8 %6
-     %11 = map [b g m i e] select(eq(%9, 0.0), 0.0, div(%10, %9))
-     output %11
+   Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
+   e (64), s (256):
+     q [b g m i d]
+     k [b g j d]
+     v [b g j e]
+     project.e [s j], learned parameter
+     x4 [b g s d] = sum over j of project.e * k
+     project.f [s j], learned parameter
+     x6 [b g s e] = sum over j of project.f * v
+     x7 [b g m i s] = sum over d of q * x4
+     x8 [b g m i s] = exp(x7 * 0.125)
+     x9 [b g m i] = sum over s of x8
+     x10 [b g m i e] = sum over s of x8 * x6
+     x11 [b g m i e] = x9 == 0 ? 0 : x10 / x9
+     out = x11
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
-   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
-   Keys that no query of the tile sees are skipped.
-   Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
-   each key is read once, in chunks that threads share out, whose sums are added up in their order.
+   How: each vector lane holds one query. Keys are processed in tiles,
+   so row sums and maxima need no reduction across lanes.
+   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
+   For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
+   so each key is read once.
+   Threads share the chunks of keys, whose sums are added in their order.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 868864 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 942080 bytes of workspace a thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 868864 bytes of workspace a thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 942080 bytes of workspace a thread
      generic    quadratic tiles of 64 queries and 288 keys; 868864 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 942080 bytes of workspace a thread
+
+   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
+     (top)      struct call, and what all targets share
+     x86-64-v4  linformer_rows_v4, linformer_few_v4
+     x86-64-v3  linformer_rows_v3, linformer_few_v3
+     generic    linformer_rows_any, linformer_few_any
+     choice     struct version, which this machine runs
+     interface  linformer_workspace, linformer_forward, linformer_kernel
+
    Compile with: cc -O2 -fopenmp linformer.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "linformer.c is C, not C++: a C compiler has to compile it"
-#endif
+#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
+#error "linformer.c is C11, not C89: compile it without -std=, or with -std=gnu11"
+extern int linformer_is_c11;
+#elif !defined __GNUC__
+#error "linformer.c has the vectors of GNU C: gcc or clang has to compile it"
+extern int linformer_is_gnu_c;
+#else
 #include "linformer.h"
 
 #include <float.h>
@@ -56,17 +64,17 @@
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* copies for every caller would only double the time that compiling takes */
+#else /* a copy for every caller would only double the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
+#pragma GCC optimize("no-schedule-insns") /* scheduling ahead of register allocation spills */
 #endif
 
-struct call { /* what every thread needs to know */
+struct call { /* the arguments of a call, which all threads share */
     struct attn_problem p;
     const struct linformer_params *params;
     const float *q;
@@ -80,7 +88,8 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Waits until another thread has raised the number to that. */
+
+/* Waits until `*number` is at least `to`. A different thread raises the number. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -88,24 +97,24 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* it may need this processor */
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
 #endif
     }
 }
 
-/* Elements of the states come in groups, so that a thread may fold into the first while the one before it folds into
-   the last; how many segments each group has taken in stands on a line of its own. */
+/* The elements of the states are divided into groups, so a thread can fold into the first group while the thread before
+   it folds into the last. Each group has a counter of its segments, on a separate cache line. */
 enum { NUMBERS_OF_LINE = 8 };
 
-struct part { /* of a thread in the work on a head */
-    int64_t number, threads; /* it is thread `number` of these */
-    int64_t chunk0, chunk1, window; /* the chunks in its hands, and the most of them */
-    int64_t *folded, segments; /* segments of each group of elements, those of heads before this one among them */
-    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of its chunks */
-    const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
+struct part { /* one thread's share of the work on a head */
+    int64_t number, threads; /* the number of this thread, of `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the current chunks of the thread, and the maximum number of such chunks */
+    int64_t *folded, segments; /* segments folded into each group, and segments of all earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and of the thread's chunks */
+    const struct attn_team *team; /* the team of threads that the caller passed; NULL: OpenMP is used */
 };
 
-/* How many chunks a segment has: as many of them for every thread, in no more rounds than the slots ask for. */
+/* The number of chunks in a segment: all threads get equally many, in as few rounds as the slots allow. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -113,7 +122,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are folded into a group of elements in their order. */
+/* Segments are folded into each group of elements in order: await_segment waits for the segments before `segment`, and
+   pass_segment lets the next segment continue. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -124,8 +134,8 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits for the others. */
-INLINE void meet(const struct part *part)
+/* Waits for the other threads. */
+INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
     if (part->team) {
@@ -141,28 +151,32 @@ INLINE void meet(const struct part *part)
 #if defined(__x86_64__)
 #define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
 
-/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+/* Each of these types has 16 elements:
+   - vec_v4: numbers
+   - mask_v4: results of comparisons
+   - ints_v4: positions
+   - wide_v4: doubles */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many
-   machines; NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -126.0f, because subnormal numbers are slow on many machines;
+   NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
     uint16_t normal;
     __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x without the nearest integer, 0 for infinity */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
     vec_v4 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
     p = p * f + 0.055503571f;
@@ -173,8 +187,7 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -203,7 +216,7 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -220,7 +233,7 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -228,13 +241,17 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
     store_v4(sum, new);
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
     vec_v4 sum[6][4];
@@ -252,76 +269,123 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 16;
-            if (then == 3) {
+            if (update == 3) {
                 add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
                 continue;
             }
-            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+            store_v4(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
-TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 3);
-}
-
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_v4; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, early);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_v4 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation, const int64_t early)
+    const int update, const float *factor, float *compensation, const int64_t early)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL, early);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL, early);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
         }
     }
 }
 
-/* The same where b is in a cache. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
 {
-    dot_early_v4(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation, const int64_t early)
+{
+    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
+    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, early);
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* A product whose b is in a cache: nothing is prefetched. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    dot_early_v4(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, 0);
 }
 
@@ -336,16 +400,16 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_v4, and widened, some rows at a
-   time. A single row takes 128 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_v4, and widened 16 rows at a time. A single row
+   takes 128 lanes at once, and so reads b in the order of memory. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (0) fetch_v4(16, lanes, b + 0 * b_step, b_step);
+        if (rows == 1 && update == 1) {
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
@@ -353,43 +417,50 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         }
         const float *const from = b;
         const int64_t from_step = b_step;
-        dot_early_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
+        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
             factor, compensation, 0 || rows < 9 ? 0 : 32);
     }
 }
 
-/* The products of the code below: dot_v4 with what is constant in them. */
+/* The products of the code below, each compiled once: dot_v4 with its constant arguments. */
 TARGET_v4 APART void dot0_v4(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(4, 64, 256, 4, steps, 192, a, a_row, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/256, /*tail=*/4, steps, /*span=*/192, a, a_row, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot2_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 64, 4, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_v4(4, 64, 256, 4, steps, 192, a, a_row, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/256, /*tail=*/4, steps, /*span=*/192, a, a_row, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot4_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 256, rows, -1, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, /*lanes=*/256, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/272, c, /*c_row=*/272, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot5_v4(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, rows, -1, 256, 32, a, 272, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/272, /*a_step=*/1,
+        b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* States begin with no key. */
-TARGET_v4 APART void linformer_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sets the states to those of no keys. */
+TARGET_v4 APART void linformer_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
+    const int64_t s0 = iteration * 32, s1 = min(s0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
@@ -397,7 +468,7 @@ TARGET_v4 APART void linformer_begin_v4(const struct call *call, int64_t task, c
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
                 store_v4(carried + s * 64 + d, splat_v4(0.0f));
                 store_v4(carried_compensation + s * 64 + d, splat_v4(0.0f));
             }
@@ -406,7 +477,7 @@ TARGET_v4 APART void linformer_begin_v4(const struct call *call, int64_t task, c
     /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
                 store_v4(carried_2 + s * 64 + e, splat_v4(0.0f));
                 store_v4(carried_2_compensation + s * 64 + e, splat_v4(0.0f));
             }
@@ -414,12 +485,13 @@ TARGET_v4 APART void linformer_begin_v4(const struct call *call, int64_t task, c
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 APART void linformer_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void linformer_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -434,7 +506,7 @@ TARGET_v4 APART void linformer_keys_v4(const struct call *call, int64_t task, co
     /* state = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
                 store_v4(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_v4(0.0f));
             }
         }
@@ -442,7 +514,7 @@ TARGET_v4 APART void linformer_keys_v4(const struct call *call, int64_t task, co
     /* state_2 = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
                 store_v4(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_v4(0.0f));
             }
         }
@@ -456,12 +528,13 @@ TARGET_v4 APART void linformer_keys_v4(const struct call *call, int64_t task, co
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
-TARGET_v4 APART void linformer_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+TARGET_v4 APART void linformer_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
+    const int64_t s0 = iteration * 32, s1 = min(s0 + 32, 256);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
@@ -474,7 +547,7 @@ TARGET_v4 APART void linformer_fold_v4(const struct call *call, int64_t task, co
         /* before = carried; carried += state */
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-                UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
+                UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
                     add_v4(carried + s * 64 + d, carried_compensation + s * 64 + d,
                         load_v4(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_v4(1));
                 }
@@ -483,7 +556,7 @@ TARGET_v4 APART void linformer_fold_v4(const struct call *call, int64_t task, co
         /* before_2 = carried_2; carried_2 += state_2 */
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
                     add_v4(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e,
                         load_v4(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_v4(1));
                 }
@@ -492,24 +565,26 @@ TARGET_v4 APART void linformer_fold_v4(const struct call *call, int64_t task, co
     }
 }
 
-/* A tile of queries meets the states. */
-TARGET_v4 APART void linformer_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* A tile of queries: reads the states. */
+TARGET_v4 APART void linformer_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - turn % tiles) * 64, i1 = min(i0 + 64, n_q);
-    const int64_t m = turn / tiles;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - iteration % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = iteration / tiles;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 0); /* [s: 256, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 65536); /* [i: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 65792); /* [i: 64] */
-    float *const query_6 = (float *)(void *)(part->work + 66048); /* [e: 64, i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 0); /* [s: 256, i: 64] */
+    float *const query_max = (float *)(void *)(part->work + 65536); /* [i: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 65792); /* [i: 64] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 66048); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
@@ -520,105 +595,108 @@ TARGET_v4 APART void linformer_queries_v4(const struct call *call, int64_t task,
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
                 store_v4(q_tile + d * 64 + i, load_v4(q_tile + d * 64 + i) * 0.18033688f);
             }
         }
     }
-    /* query_2[s][i] = sum over d of carried * q_tile */
-    dot1_v4(carried, q_tile, query_2);
-    /* query_3 = -FLT_MAX */
+    /* sum_from_state[s][i] = sum over d of carried * q_tile */
+    dot1_v4(round_up(i1 - i0, 16), carried, q_tile, sum_from_state);
+    /* query_max = -FLT_MAX */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_3 + i, splat_v4(-FLT_MAX));
+        store_v4(query_max + i, splat_v4(-FLT_MAX));
     }
-    /* query_3 max= query_2 */
+    /* query_max max= sum_from_state */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 query_3_in[4];
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            query_3_in[u] = load_v4(query_3 + i);
+        vec_v4 query_max_in[4];
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+            query_max_in[vector] = load_v4(query_max + i);
         }
         for (int64_t s = 0; s < 256; s++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                query_3_in[u] = max_v4(query_3_in[u], load_v4(query_2 + s * 64 + i));
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                query_max_in[vector] = max_v4(query_max_in[vector], load_v4(sum_from_state + s * 64 + i));
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-            store_v4(query_3 + i, query_3_in[u]);
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+            store_v4(query_max + i, query_max_in[vector]);
         }
     }
-    /* query_5 = 0.0f */
+    /* query_sum = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_5 + i, splat_v4(0.0f));
+        store_v4(query_sum + i, splat_v4(0.0f));
     }
-    /* query_2 = exp2(query_2 - query_3); query_5 += query_2 */
+    /* sum_from_state = exp2(sum_from_state - query_max); query_sum += sum_from_state */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_3_1 = load_v4(query_3 + i);
-        vec_v4 query_5_in = (vec_v4){0};
-        vec_v4 query_5_in_whole = (vec_v4){0};
+        const vec_v4 query_max_1 = load_v4(query_max + i);
+        vec_v4 query_sum_in = (vec_v4){0};
+        vec_v4 query_sum_in_whole = (vec_v4){0};
         for (int64_t s = 0; s < 256; s++) {
-            const vec_v4 query_2_0 = load_v4(query_2 + s * 64 + i);
-            const vec_v4 query_2_new2 = exp2_v4(query_2_0 - query_3_1);
-            store_v4(query_2 + s * 64 + i, query_2_new2);
-            query_5_in += query_2_new2;
+            const vec_v4 sum_from_state_0 = load_v4(sum_from_state + s * 64 + i);
+            const vec_v4 sum_from_state_new2 = exp2_v4(sum_from_state_0 - query_max_1);
+            store_v4(sum_from_state + s * 64 + i, sum_from_state_new2);
+            query_sum_in += sum_from_state_new2;
             if (s % 32 == 31) {
-                query_5_in_whole += query_5_in;
-                query_5_in = (vec_v4){0};
+                query_sum_in_whole += query_sum_in;
+                query_sum_in = (vec_v4){0};
             }
         }
-        query_5_in += query_5_in_whole;
-        store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
+        query_sum_in += query_sum_in_whole;
+        store_v4(query_sum + i, load_v4(query_sum + i) + query_sum_in);
     }
-    /* query_6[e][i] = sum over s of carried_2 * query_2 */
-    dot2_v4(carried_2, query_2, query_6);
-    /* query_6 = select(query_5 == 0.0f, 0.0f, query_6 / query_5) */
+    /* sum_from_state_2[e][i] = sum over s of carried_2 * sum_from_state */
+    dot2_v4(round_up(i1 - i0, 16), carried_2, sum_from_state, sum_from_state_2);
+    /* sum_from_state_2 = select(query_sum == 0.0f, 0.0f, sum_from_state_2 / query_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 query_5_3 = load_v4(query_5 + i);
-        const mask_v4 t_4 = query_5_3 == 0.0f;
+        const vec_v4 query_sum_3 = load_v4(query_sum + i);
+        const mask_v4 t_4 = query_sum_3 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v4(query_6 + e * 64 + i, pick_v4(t_4, splat_v4(0.0f), load_v4(query_6 + e * 64 + i) / query_5_3));
+            store_v4(sum_from_state_2 + e * 64 + i, pick_v4(t_4, splat_v4(0.0f),
+                load_v4(sum_from_state_2 + e * 64 + i) / query_sum_3));
         }
     }
-    /* out = query_6, transposed back */
-    transpose_v4(query_6, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    /* out = sum_from_state_2, transposed back */
+    transpose_v4(sum_from_state_2, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v4 static void linformer_rows_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1152 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_v4(call, task,
-        part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((256 + 31) / 32); iteration += part->threads)
+        linformer_begin_v4(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linformer_keys_v4(call, task, part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linformer_keys_v4(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((256 + 31) / 32) / 16; turn < (group + 1) * ((256 + 31) / 32) / 16; turn++)
-                linformer_fold_v4(call, task, part, turn);
+            const int64_t end = (group + 1) * ((256 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((256 + 31) / 32) / 16; iteration < end; iteration++)
+                linformer_fold_v4(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < members * ((n_q + 63) / 64);
-        turn += part->threads) linformer_queries_v4(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < members * ((n_q + 63) / 64); iteration += part->threads)
+        linformer_queries_v4(call, task, part, iteration);
+    synchronise(part);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4 APART void linformer_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
+    const int64_t s0 = iteration * 32, s1 = min(s0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
@@ -626,7 +704,7 @@ TARGET_v4 APART void linformer_few_begin_v4(const struct call *call, int64_t tas
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
                 store_v4(carried + s * 64 + d, splat_v4(0.0f));
                 store_v4(carried_compensation + s * 64 + d, splat_v4(0.0f));
             }
@@ -635,7 +713,7 @@ TARGET_v4 APART void linformer_few_begin_v4(const struct call *call, int64_t tas
     /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
                 store_v4(carried_2 + s * 64 + e, splat_v4(0.0f));
                 store_v4(carried_2_compensation + s * 64 + e, splat_v4(0.0f));
             }
@@ -643,12 +721,13 @@ TARGET_v4 APART void linformer_few_begin_v4(const struct call *call, int64_t tas
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
-TARGET_v4 APART void linformer_few_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void linformer_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -663,7 +742,7 @@ TARGET_v4 APART void linformer_few_keys_v4(const struct call *call, int64_t task
     /* state = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
                 store_v4(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_v4(0.0f));
             }
         }
@@ -671,7 +750,7 @@ TARGET_v4 APART void linformer_few_keys_v4(const struct call *call, int64_t task
     /* state_2 = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
                 store_v4(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_v4(0.0f));
             }
         }
@@ -685,12 +764,13 @@ TARGET_v4 APART void linformer_few_keys_v4(const struct call *call, int64_t task
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
-TARGET_v4 APART void linformer_few_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+TARGET_v4 APART void linformer_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
+    const int64_t s0 = iteration * 32, s1 = min(s0 + 32, 256);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
@@ -703,7 +783,7 @@ TARGET_v4 APART void linformer_few_fold_v4(const struct call *call, int64_t task
         /* before = carried; carried += state */
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-                UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
+                UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
                     add_v4(carried + s * 64 + d, carried_compensation + s * 64 + d,
                         load_v4(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_v4(1));
                 }
@@ -712,7 +792,7 @@ TARGET_v4 APART void linformer_few_fold_v4(const struct call *call, int64_t task
         /* before_2 = carried_2; carried_2 += state_2 */
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
                     add_v4(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e,
                         load_v4(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_v4(1));
                 }
@@ -721,15 +801,15 @@ TARGET_v4 APART void linformer_few_fold_v4(const struct call *call, int64_t task
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 TARGET_v4 APART void linformer_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -738,122 +818,124 @@ TARGET_v4 APART void linformer_few_queries_v4(const struct call *call, int64_t t
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [r: 64, d: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 16384); /* [r: 64, s: 256 of 272] */
+    float *const sum_from_state = (float *)(void *)(part->work + 16384); /* [r: 64, s: 256 of 272] */
     float *const carried_turned = (float *)(void *)(part->work + 86016); /* [d: 64, s: 256 of 272] */
-    float *const query_3 = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const query_6 = (float *)(void *)(part->work + 86016); /* [r: 64, e: 64] */
+    float *const query_max = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 86016); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
+    float *const sum_from_state_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
     float *const query_2_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
-    float *const query_4_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
     /* query = q * 0.18033688f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
                 store_v4(query + r * 64 + d, load_v4(q + r / n_q * q_head + r % n_q * q_row + d) * 0.18033688f);
             }
         }
     }
     /* carried_turned = carried, with zeros beyond the last row */
     transpose_v4(carried, 64, 256, 64, carried_turned, 272);
-    /* query_2[r][s] = sum over d of query * carried_turned */
-    dot4_v4(r1 - r0, query + r0 * 64, carried_turned, query_2 + r0 * 272);
-    /* query_3 = -FLT_MAX */
+    /* sum_from_state[r][s] = sum over d of query * carried_turned */
+    dot4_v4(r1 - r0, query + r0 * 64, carried_turned, sum_from_state + r0 * 272);
+    /* query_max = -FLT_MAX */
     for (int64_t r = r0; r < r1; r += 16) {
-        store_v4(query_3 + r, splat_v4(-FLT_MAX));
+        store_v4(query_max + r, splat_v4(-FLT_MAX));
     }
-    /* query_2_turned = query_2, with zeros beyond the last row */
-    transpose_v4(query_2 + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64);
+    /* sum_from_state_turned = sum_from_state, with zeros beyond the last row */
+    transpose_v4(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64);
     for (int64_t r = r1 - r0; r < round_up(r1 - r0, 16); r++)
-        for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
-    /* query_3 max= query_2_turned */
+        for (int64_t s = 0; s < 256; s++) sum_from_state_turned[s * 64 + r] = 0;
+    /* query_max max= sum_from_state_turned */
     for (int64_t r = r0; r < r1; r += 16) {
-        vec_v4 query_3_in[4];
-        UNROLL for (int s_chain = 0; s_chain < 4; s_chain++) query_3_in[s_chain] = splat_v4(-INFINITY);
+        vec_v4 query_max_in[4];
+        UNROLL for (int s_chain = 0; s_chain < 4; s_chain++) query_max_in[s_chain] = splat_v4(-INFINITY);
         for (int64_t s_first = 0; s_first < 256; s_first += 4) {
             UNROLL for (int s_chain = 0; s_chain < 4; s_chain++) {
                 const int64_t s = min(s_first + s_chain, 256 - 1);
-                query_3_in[s_chain] = max_v4(query_3_in[s_chain], load_v4(query_2_turned + s * 64 + r));
+                query_max_in[s_chain] = max_v4(query_max_in[s_chain], load_v4(sum_from_state_turned + s * 64 + r));
             }
         }
-        store_v4(query_3 + r, max_v4(load_v4(query_3 + r), max_v4(max_v4(max_v4(query_3_in[0], query_3_in[1]),
-            query_3_in[2]), query_3_in[3])));
+        store_v4(query_max + r, max_v4(load_v4(query_max + r), max_v4(max_v4(max_v4(query_max_in[0], query_max_in[1]),
+            query_max_in[2]), query_max_in[3])));
     }
-    /* query_2 = exp2(query_2 - query_3) */
+    /* sum_from_state = exp2(sum_from_state - query_max) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t s = 0; s < 256; s += 16) {
-            store_v4(query_2 + r * 272 + s, exp2_v4(load_v4(query_2 + r * 272 + s) - query_3[r]));
+            store_v4(sum_from_state + r * 272 + s, exp2_v4(load_v4(sum_from_state + r * 272 + s) - query_max[r]));
         }
     }
-    /* query_5 = 0.0f */
+    /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
-        store_v4(query_5 + r, splat_v4(0.0f));
+        store_v4(query_sum + r, splat_v4(0.0f));
     }
-    /* query_4_turned = query_2, with zeros beyond the last row */
-    transpose_v4(query_2 + r0 * 272, 272, r1 - r0, 256, query_4_turned + r0, 64);
+    /* query_2_turned = sum_from_state, with zeros beyond the last row */
+    transpose_v4(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64);
     for (int64_t r = r1 - r0; r < round_up(r1 - r0, 16); r++)
-        for (int64_t s = 0; s < 256; s++) query_4_turned[s * 64 + r] = 0;
-    /* query_5 += query_4_turned */
+        for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
+    /* query_sum += query_2_turned */
     for (int64_t r = r0; r < r1; r += 16) {
-        vec_v4 query_5_in = (vec_v4){0};
-        vec_v4 query_5_in_whole = (vec_v4){0};
+        vec_v4 query_sum_in = (vec_v4){0};
+        vec_v4 query_sum_in_whole = (vec_v4){0};
         for (int64_t s = 0; s < 256; s++) {
-            query_5_in += load_v4(query_4_turned + s * 64 + r);
+            query_sum_in += load_v4(query_2_turned + s * 64 + r);
             if (s % 32 == 31) {
-                query_5_in_whole += query_5_in;
-                query_5_in = (vec_v4){0};
+                query_sum_in_whole += query_sum_in;
+                query_sum_in = (vec_v4){0};
             }
         }
-        query_5_in += query_5_in_whole;
-        store_v4(query_5 + r, load_v4(query_5 + r) + query_5_in);
+        query_sum_in += query_sum_in_whole;
+        store_v4(query_sum + r, load_v4(query_sum + r) + query_sum_in);
     }
-    /* query_6[r][e] = sum over s of query_2 * carried_2 */
-    dot5_v4(r1 - r0, query_2 + r0 * 272, carried_2, query_6 + r0 * 64);
-    /* query_6 = select(query_5 == 0.0f, 0.0f, query_6 / query_5) */
+    /* sum_from_state_2[r][e] = sum over s of sum_from_state * carried_2 */
+    dot5_v4(r1 - r0, sum_from_state + r0 * 272, carried_2, sum_from_state_2 + r0 * 64);
+    /* sum_from_state_2 = select(query_sum == 0.0f, 0.0f, sum_from_state_2 / query_sum) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                const float query_5_0 = query_5[r];
-                store_v4(query_6 + r * 64 + e, (query_5_0 == 0.0f) ? splat_v4(0.0f) : load_v4(query_6 + r * 64 + e) /
-                    query_5_0);
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                const float query_sum_0 = query_sum[r];
+                store_v4(sum_from_state_2 + r * 64 + e, (query_sum_0 == 0.0f) ? splat_v4(0.0f) :
+                    load_v4(sum_from_state_2 + r * 64 + e) / query_sum_0);
             }
         }
     }
-    /* out = query_6 */
+    /* out = sum_from_state_2 */
     for (int64_t e = 0; e < 64; e++)
         for (int64_t r = r0; r < r1; r++)
-            out[r / n_q * out_head + r % n_q * out_row + e] = query_6[r * 64 + e];
+            out[r / n_q * out_head + r % n_q * out_row + e] = sum_from_state_2[r * 64 + e];
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v4 static void linformer_few_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_few_begin_v4(call,
-        task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((256 + 31) / 32); iteration += part->threads)
+        linformer_few_begin_v4(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linformer_few_keys_v4(call, task, part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linformer_few_keys_v4(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((256 + 31) / 32) / 16; turn < (group + 1) * ((256 + 31) / 32) / 16; turn++)
-                linformer_few_fold_v4(call, task, part, turn);
+            const int64_t end = (group + 1) * ((256 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((256 + 31) / 32) / 16; iteration < end; iteration++)
+                linformer_few_fold_v4(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) linformer_few_queries_v4(call,
-        task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        linformer_few_queries_v4(call, task, part, iteration);
+    synchronise(part);
 }
 #endif
 
@@ -861,21 +943,25 @@ TARGET_v4 static void linformer_few_v4(const struct call *call, int64_t task, st
 #if defined(__x86_64__)
 #define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
 
-/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+/* Each of these types has 8 elements:
+   - vec_v3: numbers
+   - mask_v3: results of comparisons
+   - ints_v3: positions
+   - wide_v3: doubles */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -127.0f, NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
@@ -891,8 +977,7 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 8 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -915,7 +1000,7 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -932,7 +1017,7 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -940,13 +1025,17 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
     store_v3(sum, new);
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
@@ -961,19 +1050,20 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 8;
-            if (then == 3) {
+            if (update == 3) {
                 add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
                 continue;
             }
-            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+            store_v3(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
+/* Prefetches rows of `width` numbers. */
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -981,48 +1071,102 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_v3; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_v3 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 8) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 8;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
+    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
@@ -1036,16 +1180,16 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_v3, and widened, some rows at a
-   time. A single row takes 64 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_v3, and widened 16 rows at a time. A single row
+   takes 64 lanes at once, and so reads b in the order of memory. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (0) fetch_v3(16, lanes, b + 0 * b_step, b_step);
+        if (rows == 1 && update == 1) {
             int64_t x = 0;
             for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
@@ -1054,48 +1198,54 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* not all at once: so many can be under way */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* a core has few misses in flight */
             fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
             asked = ask;
-            dot_v3(vectors, vectors * 8, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
-                then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
         }
     }
 }
 
-/* The products of the code below: dot_v3 with what is constant in them. */
+/* The products of the code below, each compiled once: dot_v3 with its constant arguments. */
 TARGET_v3 APART void dot0_v3(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(2, 64, 256, 4, steps, 192, a, a_row, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/256, /*tail=*/4, steps, /*span=*/192, a, a_row, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 64, 4, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_v3(2, 64, 256, 4, steps, 192, a, a_row, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/256, /*tail=*/4, steps, /*span=*/192, a, a_row, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot4_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 256, rows, -1, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, /*lanes=*/256, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/272, c, /*c_row=*/272, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot5_v3(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 64, rows, -1, 256, 32, a, 272, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/272, /*a_step=*/1,
+        b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* States begin with no key. */
-TARGET_v3 APART void linformer_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sets the states to those of no keys. */
+TARGET_v3 APART void linformer_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
+    const int64_t s0 = iteration * 32, s1 = min(s0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
@@ -1103,7 +1253,7 @@ TARGET_v3 APART void linformer_begin_v3(const struct call *call, int64_t task, c
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
                 store_v3(carried + s * 64 + d, splat_v3(0.0f));
                 store_v3(carried_compensation + s * 64 + d, splat_v3(0.0f));
             }
@@ -1112,7 +1262,7 @@ TARGET_v3 APART void linformer_begin_v3(const struct call *call, int64_t task, c
     /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
                 store_v3(carried_2 + s * 64 + e, splat_v3(0.0f));
                 store_v3(carried_2_compensation + s * 64 + e, splat_v3(0.0f));
             }
@@ -1120,12 +1270,13 @@ TARGET_v3 APART void linformer_begin_v3(const struct call *call, int64_t task, c
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 APART void linformer_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void linformer_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -1140,7 +1291,7 @@ TARGET_v3 APART void linformer_keys_v3(const struct call *call, int64_t task, co
     /* state = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
                 store_v3(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_v3(0.0f));
             }
         }
@@ -1148,7 +1299,7 @@ TARGET_v3 APART void linformer_keys_v3(const struct call *call, int64_t task, co
     /* state_2 = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
                 store_v3(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_v3(0.0f));
             }
         }
@@ -1162,12 +1313,13 @@ TARGET_v3 APART void linformer_keys_v3(const struct call *call, int64_t task, co
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
-TARGET_v3 APART void linformer_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+TARGET_v3 APART void linformer_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
+    const int64_t s0 = iteration * 32, s1 = min(s0 + 32, 256);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
@@ -1180,7 +1332,7 @@ TARGET_v3 APART void linformer_fold_v3(const struct call *call, int64_t task, co
         /* before = carried; carried += state */
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-                UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
+                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
                     add_v3(carried + s * 64 + d, carried_compensation + s * 64 + d,
                         load_v3(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_v3(1));
                 }
@@ -1189,7 +1341,7 @@ TARGET_v3 APART void linformer_fold_v3(const struct call *call, int64_t task, co
         /* before_2 = carried_2; carried_2 += state_2 */
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
                     add_v3(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e,
                         load_v3(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_v3(1));
                 }
@@ -1198,24 +1350,26 @@ TARGET_v3 APART void linformer_fold_v3(const struct call *call, int64_t task, co
     }
 }
 
-/* A tile of queries meets the states. */
-TARGET_v3 APART void linformer_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* A tile of queries: reads the states. */
+TARGET_v3 APART void linformer_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - turn % tiles) * 64, i1 = min(i0 + 64, n_q);
-    const int64_t m = turn / tiles;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - iteration % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = iteration / tiles;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 0); /* [s: 256, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 65536); /* [i: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 65792); /* [i: 64] */
-    float *const query_6 = (float *)(void *)(part->work + 66048); /* [e: 64, i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 0); /* [s: 256, i: 64] */
+    float *const query_max = (float *)(void *)(part->work + 65536); /* [i: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 65792); /* [i: 64] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 66048); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
@@ -1226,108 +1380,113 @@ TARGET_v3 APART void linformer_queries_v3(const struct call *call, int64_t task,
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
         for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                 store_v3(q_tile + d * 64 + i, load_v3(q_tile + d * 64 + i) * 0.18033688f);
             }
         }
     }
-    /* query_2[s][i] = sum over d of carried * q_tile */
-    dot1_v3(round_up(i1 - i0, 16), carried, q_tile, query_2);
-    /* query_3 = -FLT_MAX */
+    /* sum_from_state[s][i] = sum over d of carried * q_tile */
+    dot1_v3(round_up(i1 - i0, 8), carried, q_tile, sum_from_state);
+    /* query_max = -FLT_MAX */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_3 + i, splat_v3(-FLT_MAX));
+        store_v3(query_max + i, splat_v3(-FLT_MAX));
     }
-    /* query_3 max= query_2 */
+    /* query_max max= sum_from_state */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_3_in[2][2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            UNROLL for (int s_chain = 0; s_chain < 2; s_chain++) query_3_in[u][s_chain] = splat_v3(-INFINITY);
+        vec_v3 query_max_in[2][2];
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+            UNROLL for (int s_chain = 0; s_chain < 2; s_chain++) query_max_in[vector][s_chain] = splat_v3(-INFINITY);
         }
         for (int64_t s_first = 0; s_first < 256; s_first += 2) {
             UNROLL for (int s_chain = 0; s_chain < 2; s_chain++) {
                 const int64_t s = min(s_first + s_chain, 256 - 1);
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    query_3_in[u][s_chain] = max_v3(query_3_in[u][s_chain], load_v3(query_2 + s * 64 + i));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    query_max_in[vector][s_chain] = max_v3(query_max_in[vector][s_chain],
+                        load_v3(sum_from_state + s * 64 + i));
                 }
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-            store_v3(query_3 + i, max_v3(load_v3(query_3 + i), max_v3(query_3_in[u][0], query_3_in[u][1])));
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+            store_v3(query_max + i, max_v3(load_v3(query_max + i), max_v3(query_max_in[vector][0],
+                query_max_in[vector][1])));
         }
     }
-    /* query_5 = 0.0f */
+    /* query_sum = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_5 + i, splat_v3(0.0f));
+        store_v3(query_sum + i, splat_v3(0.0f));
     }
-    /* query_2 = exp2(query_2 - query_3); query_5 += query_2 */
+    /* sum_from_state = exp2(sum_from_state - query_max); query_sum += sum_from_state */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_3_1 = load_v3(query_3 + i);
-        vec_v3 query_5_in = (vec_v3){0};
-        vec_v3 query_5_in_whole = (vec_v3){0};
+        const vec_v3 query_max_1 = load_v3(query_max + i);
+        vec_v3 query_sum_in = (vec_v3){0};
+        vec_v3 query_sum_in_whole = (vec_v3){0};
         for (int64_t s = 0; s < 256; s++) {
-            const vec_v3 query_2_0 = load_v3(query_2 + s * 64 + i);
-            const vec_v3 query_2_new2 = exp2_v3(query_2_0 - query_3_1);
-            store_v3(query_2 + s * 64 + i, query_2_new2);
-            query_5_in += query_2_new2;
+            const vec_v3 sum_from_state_0 = load_v3(sum_from_state + s * 64 + i);
+            const vec_v3 sum_from_state_new2 = exp2_v3(sum_from_state_0 - query_max_1);
+            store_v3(sum_from_state + s * 64 + i, sum_from_state_new2);
+            query_sum_in += sum_from_state_new2;
             if (s % 32 == 31) {
-                query_5_in_whole += query_5_in;
-                query_5_in = (vec_v3){0};
+                query_sum_in_whole += query_sum_in;
+                query_sum_in = (vec_v3){0};
             }
         }
-        query_5_in += query_5_in_whole;
-        store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
+        query_sum_in += query_sum_in_whole;
+        store_v3(query_sum + i, load_v3(query_sum + i) + query_sum_in);
     }
-    /* query_6[e][i] = sum over s of carried_2 * query_2 */
-    dot2_v3(round_up(i1 - i0, 16), carried_2, query_2, query_6);
-    /* query_6 = select(query_5 == 0.0f, 0.0f, query_6 / query_5) */
+    /* sum_from_state_2[e][i] = sum over s of carried_2 * sum_from_state */
+    dot2_v3(round_up(i1 - i0, 8), carried_2, sum_from_state, sum_from_state_2);
+    /* sum_from_state_2 = select(query_sum == 0.0f, 0.0f, sum_from_state_2 / query_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 query_5_3 = load_v3(query_5 + i);
-        const mask_v3 t_4 = query_5_3 == 0.0f;
+        const vec_v3 query_sum_3 = load_v3(query_sum + i);
+        const mask_v3 t_4 = query_sum_3 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_v3(query_6 + e * 64 + i, pick_v3(t_4, splat_v3(0.0f), load_v3(query_6 + e * 64 + i) / query_5_3));
+            store_v3(sum_from_state_2 + e * 64 + i, pick_v3(t_4, splat_v3(0.0f),
+                load_v3(sum_from_state_2 + e * 64 + i) / query_sum_3));
         }
     }
-    /* out = query_6, transposed back */
-    transpose_v3(query_6, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    /* out = sum_from_state_2, transposed back */
+    transpose_v3(sum_from_state_2, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v3 static void linformer_rows_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1152 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_v3(call, task,
-        part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((256 + 31) / 32); iteration += part->threads)
+        linformer_begin_v3(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linformer_keys_v3(call, task, part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linformer_keys_v3(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((256 + 31) / 32) / 16; turn < (group + 1) * ((256 + 31) / 32) / 16; turn++)
-                linformer_fold_v3(call, task, part, turn);
+            const int64_t end = (group + 1) * ((256 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((256 + 31) / 32) / 16; iteration < end; iteration++)
+                linformer_fold_v3(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < members * ((n_q + 63) / 64);
-        turn += part->threads) linformer_queries_v3(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < members * ((n_q + 63) / 64); iteration += part->threads)
+        linformer_queries_v3(call, task, part, iteration);
+    synchronise(part);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v3 APART void linformer_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
+    const int64_t s0 = iteration * 32, s1 = min(s0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
@@ -1335,7 +1494,7 @@ TARGET_v3 APART void linformer_few_begin_v3(const struct call *call, int64_t tas
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
                 store_v3(carried + s * 64 + d, splat_v3(0.0f));
                 store_v3(carried_compensation + s * 64 + d, splat_v3(0.0f));
             }
@@ -1344,7 +1503,7 @@ TARGET_v3 APART void linformer_few_begin_v3(const struct call *call, int64_t tas
     /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
                 store_v3(carried_2 + s * 64 + e, splat_v3(0.0f));
                 store_v3(carried_2_compensation + s * 64 + e, splat_v3(0.0f));
             }
@@ -1352,12 +1511,13 @@ TARGET_v3 APART void linformer_few_begin_v3(const struct call *call, int64_t tas
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
-TARGET_v3 APART void linformer_few_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void linformer_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -1372,7 +1532,7 @@ TARGET_v3 APART void linformer_few_keys_v3(const struct call *call, int64_t task
     /* state = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
                 store_v3(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_v3(0.0f));
             }
         }
@@ -1380,7 +1540,7 @@ TARGET_v3 APART void linformer_few_keys_v3(const struct call *call, int64_t task
     /* state_2 = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
                 store_v3(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_v3(0.0f));
             }
         }
@@ -1394,12 +1554,13 @@ TARGET_v3 APART void linformer_few_keys_v3(const struct call *call, int64_t task
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
-TARGET_v3 APART void linformer_few_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+TARGET_v3 APART void linformer_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
+    const int64_t s0 = iteration * 32, s1 = min(s0 + 32, 256);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
@@ -1412,7 +1573,7 @@ TARGET_v3 APART void linformer_few_fold_v3(const struct call *call, int64_t task
         /* before = carried; carried += state */
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-                UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
+                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
                     add_v3(carried + s * 64 + d, carried_compensation + s * 64 + d,
                         load_v3(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_v3(1));
                 }
@@ -1421,7 +1582,7 @@ TARGET_v3 APART void linformer_few_fold_v3(const struct call *call, int64_t task
         /* before_2 = carried_2; carried_2 += state_2 */
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
                     add_v3(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e,
                         load_v3(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_v3(1));
                 }
@@ -1430,15 +1591,15 @@ TARGET_v3 APART void linformer_few_fold_v3(const struct call *call, int64_t task
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 TARGET_v3 APART void linformer_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -1447,141 +1608,147 @@ TARGET_v3 APART void linformer_few_queries_v3(const struct call *call, int64_t t
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [r: 64, d: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 16384); /* [r: 64, s: 256 of 272] */
+    float *const sum_from_state = (float *)(void *)(part->work + 16384); /* [r: 64, s: 256 of 272] */
     float *const carried_turned = (float *)(void *)(part->work + 86016); /* [d: 64, s: 256 of 272] */
-    float *const query_3 = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const query_6 = (float *)(void *)(part->work + 86016); /* [r: 64, e: 64] */
+    float *const query_max = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 86016); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
+    float *const sum_from_state_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
     float *const query_2_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
-    float *const query_4_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
     /* query = q * 0.18033688f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
                 store_v3(query + r * 64 + d, load_v3(q + r / n_q * q_head + r % n_q * q_row + d) * 0.18033688f);
             }
         }
     }
     /* carried_turned = carried, with zeros beyond the last row */
     transpose_v3(carried, 64, 256, 64, carried_turned, 272);
-    /* query_2[r][s] = sum over d of query * carried_turned */
-    dot4_v3(r1 - r0, query + r0 * 64, carried_turned, query_2 + r0 * 272);
-    /* query_3 = -FLT_MAX */
+    /* sum_from_state[r][s] = sum over d of query * carried_turned */
+    dot4_v3(r1 - r0, query + r0 * 64, carried_turned, sum_from_state + r0 * 272);
+    /* query_max = -FLT_MAX */
     for (int64_t r = r0; r < r1; r += 8) {
-        store_v3(query_3 + r, splat_v3(-FLT_MAX));
+        store_v3(query_max + r, splat_v3(-FLT_MAX));
     }
-    /* query_2_turned = query_2, with zeros beyond the last row */
-    transpose_v3(query_2 + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64);
+    /* sum_from_state_turned = sum_from_state, with zeros beyond the last row */
+    transpose_v3(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64);
     for (int64_t r = r1 - r0; r < round_up(r1 - r0, 8); r++)
-        for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
-    /* query_3 max= query_2_turned */
+        for (int64_t s = 0; s < 256; s++) sum_from_state_turned[s * 64 + r] = 0;
+    /* query_max max= sum_from_state_turned */
     for (int64_t r = r0; r < r1; r += 8) {
-        vec_v3 query_3_in[4];
-        UNROLL for (int s_chain = 0; s_chain < 4; s_chain++) query_3_in[s_chain] = splat_v3(-INFINITY);
+        vec_v3 query_max_in[4];
+        UNROLL for (int s_chain = 0; s_chain < 4; s_chain++) query_max_in[s_chain] = splat_v3(-INFINITY);
         for (int64_t s_first = 0; s_first < 256; s_first += 4) {
             UNROLL for (int s_chain = 0; s_chain < 4; s_chain++) {
                 const int64_t s = min(s_first + s_chain, 256 - 1);
-                query_3_in[s_chain] = max_v3(query_3_in[s_chain], load_v3(query_2_turned + s * 64 + r));
+                query_max_in[s_chain] = max_v3(query_max_in[s_chain], load_v3(sum_from_state_turned + s * 64 + r));
             }
         }
-        store_v3(query_3 + r, max_v3(load_v3(query_3 + r), max_v3(max_v3(max_v3(query_3_in[0], query_3_in[1]),
-            query_3_in[2]), query_3_in[3])));
+        store_v3(query_max + r, max_v3(load_v3(query_max + r), max_v3(max_v3(max_v3(query_max_in[0], query_max_in[1]),
+            query_max_in[2]), query_max_in[3])));
     }
-    /* query_2 = exp2(query_2 - query_3) */
+    /* sum_from_state = exp2(sum_from_state - query_max) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t s = 0; s < 256; s += 8) {
-            store_v3(query_2 + r * 272 + s, exp2_v3(load_v3(query_2 + r * 272 + s) - query_3[r]));
+            store_v3(sum_from_state + r * 272 + s, exp2_v3(load_v3(sum_from_state + r * 272 + s) - query_max[r]));
         }
     }
-    /* query_5 = 0.0f */
+    /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
-        store_v3(query_5 + r, splat_v3(0.0f));
+        store_v3(query_sum + r, splat_v3(0.0f));
     }
-    /* query_4_turned = query_2, with zeros beyond the last row */
-    transpose_v3(query_2 + r0 * 272, 272, r1 - r0, 256, query_4_turned + r0, 64);
+    /* query_2_turned = sum_from_state, with zeros beyond the last row */
+    transpose_v3(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64);
     for (int64_t r = r1 - r0; r < round_up(r1 - r0, 8); r++)
-        for (int64_t s = 0; s < 256; s++) query_4_turned[s * 64 + r] = 0;
-    /* query_5 += query_4_turned */
+        for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
+    /* query_sum += query_2_turned */
     for (int64_t r = r0; r < r1; r += 8) {
-        vec_v3 query_5_in = (vec_v3){0};
-        vec_v3 query_5_in_whole = (vec_v3){0};
+        vec_v3 query_sum_in = (vec_v3){0};
+        vec_v3 query_sum_in_whole = (vec_v3){0};
         for (int64_t s = 0; s < 256; s++) {
-            query_5_in += load_v3(query_4_turned + s * 64 + r);
+            query_sum_in += load_v3(query_2_turned + s * 64 + r);
             if (s % 32 == 31) {
-                query_5_in_whole += query_5_in;
-                query_5_in = (vec_v3){0};
+                query_sum_in_whole += query_sum_in;
+                query_sum_in = (vec_v3){0};
             }
         }
-        query_5_in += query_5_in_whole;
-        store_v3(query_5 + r, load_v3(query_5 + r) + query_5_in);
+        query_sum_in += query_sum_in_whole;
+        store_v3(query_sum + r, load_v3(query_sum + r) + query_sum_in);
     }
-    /* query_6[r][e] = sum over s of query_2 * carried_2 */
-    dot5_v3(r1 - r0, query_2 + r0 * 272, carried_2, query_6 + r0 * 64);
-    /* query_6 = select(query_5 == 0.0f, 0.0f, query_6 / query_5) */
+    /* sum_from_state_2[r][e] = sum over s of sum_from_state * carried_2 */
+    dot5_v3(r1 - r0, sum_from_state + r0 * 272, carried_2, sum_from_state_2 + r0 * 64);
+    /* sum_from_state_2 = select(query_sum == 0.0f, 0.0f, sum_from_state_2 / query_sum) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                const float query_5_0 = query_5[r];
-                store_v3(query_6 + r * 64 + e, (query_5_0 == 0.0f) ? splat_v3(0.0f) : load_v3(query_6 + r * 64 + e) /
-                    query_5_0);
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                const float query_sum_0 = query_sum[r];
+                store_v3(sum_from_state_2 + r * 64 + e, (query_sum_0 == 0.0f) ? splat_v3(0.0f) :
+                    load_v3(sum_from_state_2 + r * 64 + e) / query_sum_0);
             }
         }
     }
-    /* out = query_6 */
+    /* out = sum_from_state_2 */
     for (int64_t e = 0; e < 64; e++)
         for (int64_t r = r0; r < r1; r++)
-            out[r / n_q * out_head + r % n_q * out_row + e] = query_6[r * 64 + e];
+            out[r / n_q * out_head + r % n_q * out_row + e] = sum_from_state_2[r * 64 + e];
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v3 static void linformer_few_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_few_begin_v3(call,
-        task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((256 + 31) / 32); iteration += part->threads)
+        linformer_few_begin_v3(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linformer_few_keys_v3(call, task, part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linformer_few_keys_v3(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((256 + 31) / 32) / 16; turn < (group + 1) * ((256 + 31) / 32) / 16; turn++)
-                linformer_few_fold_v3(call, task, part, turn);
+            const int64_t end = (group + 1) * ((256 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((256 + 31) / 32) / 16; iteration < end; iteration++)
+                linformer_few_fold_v3(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) linformer_few_queries_v3(call,
-        task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        linformer_few_queries_v3(call, task, part, iteration);
+    synchronise(part);
 }
 #endif
 
 /* ==== generic ==== */
 
-/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+/* Each of these types has 4 elements:
+   - vec_any: numbers
+   - mask_any: results of comparisons
+   - ints_any: positions
+   - wide_any: doubles */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -127.0f, NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
@@ -1597,8 +1764,7 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 4 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -1615,7 +1781,7 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1632,7 +1798,7 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -1640,12 +1806,16 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
     store_any(sum, new);
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
     vec_any sum[6][2];
@@ -1660,20 +1830,20 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 4;
-            if (then == 3) {
+            if (update == 3) {
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
-                sum[r][v]);
+            store_any(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
+/* Prefetches rows of `width` numbers. */
 INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -1681,48 +1851,103 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_any; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
+   because
+   rounding errors grow with the number of terms. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_any for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 4) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 4;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_any(vectors, lanes);
+    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
@@ -1736,16 +1961,16 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_any, and widened, some rows at a
-   time. A single row takes 32 lanes at once, and so reads b in the order in which it lies. */
-INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_any, and widened 16 rows at a time. A single row
+   takes 32 lanes at once, and so reads b in the order of memory. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (64) fetch_any(16, lanes, b + 64 * b_step, b_step);
+        if (rows == 1 && update == 1) {
+            fetch_any(16, lanes, b + 64 * b_step, b_step);
             int64_t x = 0;
             for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
@@ -1754,48 +1979,53 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* not all at once: so many can be under way */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* a core has few misses in flight */
             fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
             asked = ask;
-            dot_any(vectors, vectors * 4, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
-                then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
         }
     }
 }
 
-/* The products of the code below: dot_any with what is constant in them. */
+/* The products of the code below, each compiled once: dot_any with its constant arguments. */
 APART void dot0_any(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
 {
-    dot_any(2, 64, 256, 4, steps, 192, a, a_row, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/256, /*tail=*/4, steps, /*span=*/192, a, a_row, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot2_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 64, 4, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot3_any(int64_t steps, const float *a, int64_t a_row, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_any(2, 64, 256, 4, steps, 192, a, a_row, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/256, /*tail=*/4, steps, /*span=*/192, a, a_row, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot4_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 256, rows, -1, 64, 32, a, 64, 1, b, 272, c, 272, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, /*lanes=*/256, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1,
+        b, /*b_step=*/272, c, /*c_row=*/272, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot5_any(int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, 64, rows, -1, 256, 32, a, 272, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/272, /*a_step=*/1,
+        b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
-/* States begin with no key. */
-APART void linformer_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sets the states to those of no keys. */
+APART void linformer_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
+    const int64_t s0 = iteration * 32, s1 = min(s0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
@@ -1803,7 +2033,7 @@ APART void linformer_begin_any(const struct call *call, int64_t task, const stru
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
                 store_any(carried + s * 64 + d, splat_any(0.0f));
                 store_any(carried_compensation + s * 64 + d, splat_any(0.0f));
             }
@@ -1812,7 +2042,7 @@ APART void linformer_begin_any(const struct call *call, int64_t task, const stru
     /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
                 store_any(carried_2 + s * 64 + e, splat_any(0.0f));
                 store_any(carried_2_compensation + s * 64 + e, splat_any(0.0f));
             }
@@ -1820,12 +2050,12 @@ APART void linformer_begin_any(const struct call *call, int64_t task, const stru
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
-APART void linformer_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void linformer_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -1840,7 +2070,7 @@ APART void linformer_keys_any(const struct call *call, int64_t task, const struc
     /* state = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
                 store_any(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_any(0.0f));
             }
         }
@@ -1848,7 +2078,7 @@ APART void linformer_keys_any(const struct call *call, int64_t task, const struc
     /* state_2 = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
                 store_any(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_any(0.0f));
             }
         }
@@ -1862,12 +2092,12 @@ APART void linformer_keys_any(const struct call *call, int64_t task, const struc
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
-APART void linformer_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+APART void linformer_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
+    const int64_t s0 = iteration * 32, s1 = min(s0 + 32, 256);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
@@ -1880,7 +2110,7 @@ APART void linformer_fold_any(const struct call *call, int64_t task, const struc
         /* before = carried; carried += state */
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-                UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
+                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
                     add_any(carried + s * 64 + d, carried_compensation + s * 64 + d,
                         load_any(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_any(1));
                 }
@@ -1889,7 +2119,7 @@ APART void linformer_fold_any(const struct call *call, int64_t task, const struc
         /* before_2 = carried_2; carried_2 += state_2 */
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
                     add_any(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e,
                         load_any(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_any(1));
                 }
@@ -1898,24 +2128,25 @@ APART void linformer_fold_any(const struct call *call, int64_t task, const struc
     }
 }
 
-/* A tile of queries meets the states. */
-APART void linformer_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* A tile of queries: reads the states. */
+APART void linformer_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - turn % tiles) * 64, i1 = min(i0 + 64, n_q);
-    const int64_t m = turn / tiles;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - iteration % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = iteration / tiles;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + (g * members + m) * call->p.q.head;
     const int64_t q_row = call->p.q.row;
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 0); /* [s: 256, i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 65536); /* [i: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 65792); /* [i: 64] */
-    float *const query_6 = (float *)(void *)(part->work + 66048); /* [e: 64, i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 0); /* [s: 256, i: 64] */
+    float *const query_max = (float *)(void *)(part->work + 65536); /* [i: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 65792); /* [i: 64] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 66048); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     float *const q_tile = (float *)(void *)(part->work + 65536); /* [d: 64, i: 64] */
@@ -1926,107 +2157,112 @@ APART void linformer_queries_any(const struct call *call, int64_t task, const st
     /* q_tile = q_tile * 0.18033688f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
         for (int64_t d = 0; d < 64; d++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                 store_any(q_tile + d * 64 + i, load_any(q_tile + d * 64 + i) * 0.18033688f);
             }
         }
     }
-    /* query_2[s][i] = sum over d of carried * q_tile */
-    dot1_any(round_up(i1 - i0, 8), carried, q_tile, query_2);
-    /* query_3 = -FLT_MAX */
+    /* sum_from_state[s][i] = sum over d of carried * q_tile */
+    dot1_any(round_up(i1 - i0, 4), carried, q_tile, sum_from_state);
+    /* query_max = -FLT_MAX */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_3 + i, splat_any(-FLT_MAX));
+        store_any(query_max + i, splat_any(-FLT_MAX));
     }
-    /* query_3 max= query_2 */
+    /* query_max max= sum_from_state */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_3_in[2][2];
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            UNROLL for (int s_chain = 0; s_chain < 2; s_chain++) query_3_in[u][s_chain] = splat_any(-INFINITY);
+        vec_any query_max_in[2][2];
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+            UNROLL for (int s_chain = 0; s_chain < 2; s_chain++) query_max_in[vector][s_chain] = splat_any(-INFINITY);
         }
         for (int64_t s_first = 0; s_first < 256; s_first += 2) {
             UNROLL for (int s_chain = 0; s_chain < 2; s_chain++) {
                 const int64_t s = min(s_first + s_chain, 256 - 1);
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    query_3_in[u][s_chain] = max_any(query_3_in[u][s_chain], load_any(query_2 + s * 64 + i));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    query_max_in[vector][s_chain] = max_any(query_max_in[vector][s_chain],
+                        load_any(sum_from_state + s * 64 + i));
                 }
             }
         }
-        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-            store_any(query_3 + i, max_any(load_any(query_3 + i), max_any(query_3_in[u][0], query_3_in[u][1])));
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+            store_any(query_max + i, max_any(load_any(query_max + i), max_any(query_max_in[vector][0],
+                query_max_in[vector][1])));
         }
     }
-    /* query_5 = 0.0f */
+    /* query_sum = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_5 + i, splat_any(0.0f));
+        store_any(query_sum + i, splat_any(0.0f));
     }
-    /* query_2 = exp2(query_2 - query_3); query_5 += query_2 */
+    /* sum_from_state = exp2(sum_from_state - query_max); query_sum += sum_from_state */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_3_1 = load_any(query_3 + i);
-        vec_any query_5_in = (vec_any){0};
-        vec_any query_5_in_whole = (vec_any){0};
+        const vec_any query_max_1 = load_any(query_max + i);
+        vec_any query_sum_in = (vec_any){0};
+        vec_any query_sum_in_whole = (vec_any){0};
         for (int64_t s = 0; s < 256; s++) {
-            const vec_any query_2_0 = load_any(query_2 + s * 64 + i);
-            const vec_any query_2_new2 = exp2_any(query_2_0 - query_3_1);
-            store_any(query_2 + s * 64 + i, query_2_new2);
-            query_5_in += query_2_new2;
+            const vec_any sum_from_state_0 = load_any(sum_from_state + s * 64 + i);
+            const vec_any sum_from_state_new2 = exp2_any(sum_from_state_0 - query_max_1);
+            store_any(sum_from_state + s * 64 + i, sum_from_state_new2);
+            query_sum_in += sum_from_state_new2;
             if (s % 32 == 31) {
-                query_5_in_whole += query_5_in;
-                query_5_in = (vec_any){0};
+                query_sum_in_whole += query_sum_in;
+                query_sum_in = (vec_any){0};
             }
         }
-        query_5_in += query_5_in_whole;
-        store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
+        query_sum_in += query_sum_in_whole;
+        store_any(query_sum + i, load_any(query_sum + i) + query_sum_in);
     }
-    /* query_6[e][i] = sum over s of carried_2 * query_2 */
-    dot2_any(round_up(i1 - i0, 8), carried_2, query_2, query_6);
-    /* query_6 = select(query_5 == 0.0f, 0.0f, query_6 / query_5) */
+    /* sum_from_state_2[e][i] = sum over s of carried_2 * sum_from_state */
+    dot2_any(round_up(i1 - i0, 4), carried_2, sum_from_state, sum_from_state_2);
+    /* sum_from_state_2 = select(query_sum == 0.0f, 0.0f, sum_from_state_2 / query_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any query_5_3 = load_any(query_5 + i);
-        const mask_any t_4 = query_5_3 == 0.0f;
+        const vec_any query_sum_3 = load_any(query_sum + i);
+        const mask_any t_4 = query_sum_3 == 0.0f;
         for (int64_t e = 0; e < 64; e++) {
-            store_any(query_6 + e * 64 + i, pick_any(t_4, splat_any(0.0f), load_any(query_6 + e * 64 + i) / query_5_3));
+            store_any(sum_from_state_2 + e * 64 + i, pick_any(t_4, splat_any(0.0f),
+                load_any(sum_from_state_2 + e * 64 + i) / query_sum_3));
         }
     }
-    /* out = query_6, transposed back */
-    transpose_any(query_6, 64, 64, i1 - i0, out + i0 * out_row, out_row);
+    /* out = sum_from_state_2, transposed back */
+    transpose_any(sum_from_state_2, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 static void linformer_rows_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1152 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_begin_any(call, task,
-        part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((256 + 31) / 32); iteration += part->threads)
+        linformer_begin_any(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linformer_keys_any(call, task, part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linformer_keys_any(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((256 + 31) / 32) / 16; turn < (group + 1) * ((256 + 31) / 32) / 16; turn++)
-                linformer_fold_any(call, task, part, turn);
+            const int64_t end = (group + 1) * ((256 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((256 + 31) / 32) / 16; iteration < end; iteration++)
+                linformer_fold_any(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < members * ((n_q + 63) / 64);
-        turn += part->threads) linformer_queries_any(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < members * ((n_q + 63) / 64); iteration += part->threads)
+        linformer_queries_any(call, task, part, iteration);
+    synchronise(part);
 }
 
-/* States begin with no key. */
-APART void linformer_few_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sets the states to those of no keys. */
+APART void linformer_few_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
+    const int64_t s0 = iteration * 32, s1 = min(s0 + 32, 256);
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
@@ -2034,7 +2270,7 @@ APART void linformer_few_begin_any(const struct call *call, int64_t task, const 
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
                 store_any(carried + s * 64 + d, splat_any(0.0f));
                 store_any(carried_compensation + s * 64 + d, splat_any(0.0f));
             }
@@ -2043,7 +2279,7 @@ APART void linformer_few_begin_any(const struct call *call, int64_t task, const 
     /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
                 store_any(carried_2 + s * 64 + e, splat_any(0.0f));
                 store_any(carried_2_compensation + s * 64 + e, splat_any(0.0f));
             }
@@ -2051,12 +2287,12 @@ APART void linformer_few_begin_any(const struct call *call, int64_t task, const 
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
-APART void linformer_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void linformer_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -2071,7 +2307,7 @@ APART void linformer_few_keys_any(const struct call *call, int64_t task, const s
     /* state = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
                 store_any(state + (chunk - chunk0) * 32768 + s * 64 + d, splat_any(0.0f));
             }
         }
@@ -2079,7 +2315,7 @@ APART void linformer_few_keys_any(const struct call *call, int64_t task, const s
     /* state_2 = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
                 store_any(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, splat_any(0.0f));
             }
         }
@@ -2093,12 +2329,12 @@ APART void linformer_few_keys_any(const struct call *call, int64_t task, const s
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
-APART void linformer_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+APART void linformer_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t s0 = turn * 32, s1 = min(s0 + 32, 256);
+    const int64_t s0 = iteration * 32, s1 = min(s0 + 32, 256);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
     float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
@@ -2111,7 +2347,7 @@ APART void linformer_few_fold_any(const struct call *call, int64_t task, const s
         /* before = carried; carried += state */
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-                UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
+                UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
                     add_any(carried + s * 64 + d, carried_compensation + s * 64 + d,
                         load_any(state + (chunk - chunk0) * 32768 + s * 64 + d), splat_any(1));
                 }
@@ -2120,7 +2356,7 @@ APART void linformer_few_fold_any(const struct call *call, int64_t task, const s
         /* before_2 = carried_2; carried_2 += state_2 */
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
                     add_any(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e,
                         load_any(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), splat_any(1));
                 }
@@ -2129,14 +2365,14 @@ APART void linformer_few_fold_any(const struct call *call, int64_t task, const s
     }
 }
 
-/* A tile of queries meets the states. */
-APART void linformer_few_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* A tile of queries: reads the states. */
+APART void linformer_few_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -2145,164 +2381,177 @@ APART void linformer_few_queries_any(const struct call *call, int64_t task, cons
     float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
     float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
     float *const query = (float *)(void *)(part->work + 0); /* [r: 64, d: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 16384); /* [r: 64, s: 256 of 272] */
+    float *const sum_from_state = (float *)(void *)(part->work + 16384); /* [r: 64, s: 256 of 272] */
     float *const carried_turned = (float *)(void *)(part->work + 86016); /* [d: 64, s: 256 of 272] */
-    float *const query_3 = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const query_6 = (float *)(void *)(part->work + 86016); /* [r: 64, e: 64] */
+    float *const query_max = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 86016); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
+    float *const sum_from_state_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
     float *const query_2_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
-    float *const query_4_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64] */
     /* query = q * 0.18033688f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
                 store_any(query + r * 64 + d, load_any(q + r / n_q * q_head + r % n_q * q_row + d) * 0.18033688f);
             }
         }
     }
     /* carried_turned = carried, with zeros beyond the last row */
     transpose_any(carried, 64, 256, 64, carried_turned, 272);
-    /* query_2[r][s] = sum over d of query * carried_turned */
-    dot4_any(r1 - r0, query + r0 * 64, carried_turned, query_2 + r0 * 272);
-    /* query_3 = -FLT_MAX */
+    /* sum_from_state[r][s] = sum over d of query * carried_turned */
+    dot4_any(r1 - r0, query + r0 * 64, carried_turned, sum_from_state + r0 * 272);
+    /* query_max = -FLT_MAX */
     for (int64_t r = r0; r < r1; r += 4) {
-        store_any(query_3 + r, splat_any(-FLT_MAX));
+        store_any(query_max + r, splat_any(-FLT_MAX));
     }
-    /* query_2_turned = query_2, with zeros beyond the last row */
-    transpose_any(query_2 + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64);
+    /* sum_from_state_turned = sum_from_state, with zeros beyond the last row */
+    transpose_any(sum_from_state + r0 * 272, 272, r1 - r0, 256, sum_from_state_turned + r0, 64);
     for (int64_t r = r1 - r0; r < round_up(r1 - r0, 4); r++)
-        for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
-    /* query_3 max= query_2_turned */
+        for (int64_t s = 0; s < 256; s++) sum_from_state_turned[s * 64 + r] = 0;
+    /* query_max max= sum_from_state_turned */
     for (int64_t r = r0; r < r1; r += 4) {
-        vec_any query_3_in[4];
-        UNROLL for (int s_chain = 0; s_chain < 4; s_chain++) query_3_in[s_chain] = splat_any(-INFINITY);
+        vec_any query_max_in[4];
+        UNROLL for (int s_chain = 0; s_chain < 4; s_chain++) query_max_in[s_chain] = splat_any(-INFINITY);
         for (int64_t s_first = 0; s_first < 256; s_first += 4) {
             UNROLL for (int s_chain = 0; s_chain < 4; s_chain++) {
                 const int64_t s = min(s_first + s_chain, 256 - 1);
-                query_3_in[s_chain] = max_any(query_3_in[s_chain], load_any(query_2_turned + s * 64 + r));
+                query_max_in[s_chain] = max_any(query_max_in[s_chain], load_any(sum_from_state_turned + s * 64 + r));
             }
         }
-        store_any(query_3 + r, max_any(load_any(query_3 + r), max_any(max_any(max_any(query_3_in[0], query_3_in[1]),
-            query_3_in[2]), query_3_in[3])));
+        store_any(query_max + r, max_any(load_any(query_max + r), max_any(max_any(max_any(query_max_in[0],
+            query_max_in[1]), query_max_in[2]), query_max_in[3])));
     }
-    /* query_2 = exp2(query_2 - query_3) */
+    /* sum_from_state = exp2(sum_from_state - query_max) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t s = 0; s < 256; s += 4) {
-            store_any(query_2 + r * 272 + s, exp2_any(load_any(query_2 + r * 272 + s) - query_3[r]));
+            store_any(sum_from_state + r * 272 + s, exp2_any(load_any(sum_from_state + r * 272 + s) - query_max[r]));
         }
     }
-    /* query_5 = 0.0f */
+    /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
-        store_any(query_5 + r, splat_any(0.0f));
+        store_any(query_sum + r, splat_any(0.0f));
     }
-    /* query_4_turned = query_2, with zeros beyond the last row */
-    transpose_any(query_2 + r0 * 272, 272, r1 - r0, 256, query_4_turned + r0, 64);
+    /* query_2_turned = sum_from_state, with zeros beyond the last row */
+    transpose_any(sum_from_state + r0 * 272, 272, r1 - r0, 256, query_2_turned + r0, 64);
     for (int64_t r = r1 - r0; r < round_up(r1 - r0, 4); r++)
-        for (int64_t s = 0; s < 256; s++) query_4_turned[s * 64 + r] = 0;
-    /* query_5 += query_4_turned */
+        for (int64_t s = 0; s < 256; s++) query_2_turned[s * 64 + r] = 0;
+    /* query_sum += query_2_turned */
     for (int64_t r = r0; r < r1; r += 4) {
-        vec_any query_5_in = (vec_any){0};
-        vec_any query_5_in_whole = (vec_any){0};
+        vec_any query_sum_in = (vec_any){0};
+        vec_any query_sum_in_whole = (vec_any){0};
         for (int64_t s = 0; s < 256; s++) {
-            query_5_in += load_any(query_4_turned + s * 64 + r);
+            query_sum_in += load_any(query_2_turned + s * 64 + r);
             if (s % 32 == 31) {
-                query_5_in_whole += query_5_in;
-                query_5_in = (vec_any){0};
+                query_sum_in_whole += query_sum_in;
+                query_sum_in = (vec_any){0};
             }
         }
-        query_5_in += query_5_in_whole;
-        store_any(query_5 + r, load_any(query_5 + r) + query_5_in);
+        query_sum_in += query_sum_in_whole;
+        store_any(query_sum + r, load_any(query_sum + r) + query_sum_in);
     }
-    /* query_6[r][e] = sum over s of query_2 * carried_2 */
-    dot5_any(r1 - r0, query_2 + r0 * 272, carried_2, query_6 + r0 * 64);
-    /* query_6 = select(query_5 == 0.0f, 0.0f, query_6 / query_5) */
+    /* sum_from_state_2[r][e] = sum over s of sum_from_state * carried_2 */
+    dot5_any(r1 - r0, sum_from_state + r0 * 272, carried_2, sum_from_state_2 + r0 * 64);
+    /* sum_from_state_2 = select(query_sum == 0.0f, 0.0f, sum_from_state_2 / query_sum) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                const float query_5_0 = query_5[r];
-                store_any(query_6 + r * 64 + e, (query_5_0 == 0.0f) ? splat_any(0.0f) : load_any(query_6 + r * 64 + e) /
-                    query_5_0);
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                const float query_sum_0 = query_sum[r];
+                store_any(sum_from_state_2 + r * 64 + e, (query_sum_0 == 0.0f) ? splat_any(0.0f) :
+                    load_any(sum_from_state_2 + r * 64 + e) / query_sum_0);
             }
         }
     }
-    /* out = query_6 */
+    /* out = sum_from_state_2 */
     for (int64_t e = 0; e < 64; e++)
         for (int64_t r = r0; r < r1; r++)
-            out[r / n_q * out_head + r % n_q * out_row + e] = query_6[r * 64 + e];
+            out[r / n_q * out_head + r % n_q * out_row + e] = sum_from_state_2[r * 64 + e];
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 static void linformer_few_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) linformer_few_begin_any(call,
-        task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((256 + 31) / 32); iteration += part->threads)
+        linformer_few_begin_any(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) linformer_few_keys_any(call, task, part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linformer_few_keys_any(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((256 + 31) / 32) / 16; turn < (group + 1) * ((256 + 31) / 32) / 16; turn++)
-                linformer_few_fold_any(call, task, part, turn);
+            const int64_t end = (group + 1) * ((256 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((256 + 31) / 32) / 16; iteration < end; iteration++)
+                linformer_few_fold_any(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16); turn += part->threads) linformer_few_queries_any(call,
-        task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        linformer_few_queries_any(call, task, part, iteration);
+    synchronise(part);
 }
 
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
-    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t own;   /* bytes of workspace a thread */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    size_t own;   /* bytes of workspace for each thread */
+    int64_t of_pair, of_token; /* approximate multiply-adds for a pair of a query and a key, or for a token; one is 0 */
     size_t shared, slot, slots; /* of the threads on a head; for a chunk; such slots that a thread brings */
-    int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
+    int together; /* heads that all threads share: 0: none, 1: heads left over, 2: all heads */
 };
 
-/* For up to some rows, the queries of all heads that share keys, keys are in the lanes. */
-static struct version version(int64_t n_k, int64_t rows)
+/* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
+   lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
+   With MANY_KEYS or more keys the result is always 1: keys then come from memory, and are read once for all queries. */
+INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
+{
+    enum { MANY_KEYS = 1024 };
+    return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
+}
+
+/* Returns the version to run. The version has keys in the lanes if `rows` is small. `rows` is the number of
+   queries of all heads that share keys. */
+static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 {
     (void)n_k;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl")) {
-        if (rows <= 64) return (struct version){.head = linformer_few_v4, .tile = 0, .own = 155648, .shared = 262144,
+    if (attn_x86_64_level() >= 4) {
+        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = linformer_few_v4, .tile = 0,
+            .own = 155648, .of_pair = 128, .shared = 262144, .slot = 131072, .slots = 4, .together = 1};
+        return (struct version){.head = linformer_rows_v4, .tile = 0, .own = 82432, .of_pair = 128, .shared = 262144,
             .slot = 131072, .slots = 4, .together = 1};
-        return (struct version){.head = linformer_rows_v4, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072,
-            .slots = 4, .together = 1};
     }
 #endif
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (rows <= 64) return (struct version){.head = linformer_few_v3, .tile = 0, .own = 155648, .shared = 262144,
+    if (attn_x86_64_level() >= 3) {
+        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = linformer_few_v3, .tile = 0,
+            .own = 155648, .of_pair = 128, .shared = 262144, .slot = 131072, .slots = 4, .together = 1};
+        return (struct version){.head = linformer_rows_v3, .tile = 0, .own = 82432, .of_pair = 128, .shared = 262144,
             .slot = 131072, .slots = 4, .together = 1};
-        return (struct version){.head = linformer_rows_v3, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072,
-            .slots = 4, .together = 1};
     }
 #endif
-    if (rows <= 64) return (struct version){.head = linformer_few_any, .tile = 0, .own = 155648, .shared = 262144,
+    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = linformer_few_any, .tile = 0, .own = 155648,
+        .of_pair = 128, .shared = 262144, .slot = 131072, .slots = 4, .together = 1};
+    return (struct version){.head = linformer_rows_any, .tile = 0, .own = 82432, .of_pair = 128, .shared = 262144,
         .slot = 131072, .slots = 4, .together = 1};
-    return (struct version){.head = linformer_rows_any, .tile = 0, .own = 82432, .shared = 262144, .slot = 131072,
-        .slots = 4, .together = 1};
 }
 
 enum { MANY_ROWS = 1 << 30 };
 
-/* The rows of a problem; where there are many queries, or where what is saved of each has its place, MANY_ROWS. */
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if there are many queries, or if the
+   problem has memory for saved numbers of each query. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -2316,9 +2565,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
-   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
-   more than that is not run on more. */
+/* The default number of OpenMP threads can change between the call of _workspace and the call of _forward, and can
+   differ between the threads that make these calls. So the workspace has room for at least one thread per processor.
+   A call uses more threads than processors only if the workspace is large enough for them. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -2342,8 +2591,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
-   for. */
+/* Sets `part` to the share of thread `number` in a head on which `there` threads work together. The workspace has room
+   for `threads` threads, the number that was requested. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -2371,13 +2620,14 @@ int linformer_params_init(struct linformer_params *params, uint64_t seed, void *
     return 0;
 }
 
-/* The most of all that runs for n_k keys or fewer, however many queries there are. */
+/* Returns the maximum workspace of a thread, in bytes, over all versions for n_k keys or fewer and any number of
+   queries. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0};
     size_t bytes = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version few = version(from[k], 0), v = version(from[k], MANY_ROWS);
+        const struct version few = version(from[k], 0, 0), v = version(from[k], MANY_ROWS, 0);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
@@ -2390,26 +2640,26 @@ size_t linformer_workspace(const struct attn_problem *problem)
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
-/* Whether this machine runs it. */
+/* Returns whether this machine can run the version. */
 static int runs(const struct version *v)
 {
     return v->rows || v->head;
 }
 
-/* A call at work. */
+/* This is the state of a call that threads work on. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* after these, all threads work on one head together */
-    int threads;          /* that were asked for; there may be fewer */
-    int there;            /* that have come so far */
-    int64_t next;         /* the first task that none has taken */
+    int64_t tasks, alone; /* after `alone` tasks, all threads work on one head at a time */
+    int threads;          /* the number of threads that was requested; OpenMP can provide fewer */
+    int there;            /* the number of threads that have started */
+    int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* of it, a thread's */
+    size_t bytes; /* the bytes of the workspace for each thread */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
+/* Threads number themselves, because omp_get_thread_num can come from a different OpenMP library than the threads. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
@@ -2445,15 +2695,26 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    meet(&part); /* all have arrived, and none uses its own part of the workspace any more */
+    synchronise(&part); /* all threads have arrived, and no thread uses its own part of the workspace any more */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Runs all tasks of a call; a thread has `bytes` bytes of the workspace. */
+/* Returns the number of threads that have enough work, at most `threads`. Waking a thread takes about as long as 2^18
+   multiply-adds. A head takes about 2^15 multiply-adds in addition to those for its pairs or tokens. */
+static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
+        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
+    if (p->threads == 0) threads = useful_threads(p, this, threads);
     struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
     const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
     int64_t tasks = p->batch * heads;
@@ -2476,7 +2737,7 @@ int linformer_forward(const struct attn_problem *problem, const struct linformer
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->project_e || !params->project_f) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p));
+    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
@@ -2509,3 +2770,4 @@ const struct attn_kernel linformer_kernel = {
     .params_size = linformer_params_size, .params_init = params_init_any, .workspace = linformer_workspace,
     .forward = forward_any,
 };
+#endif /* a compiler of this language */

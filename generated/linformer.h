@@ -1,9 +1,9 @@
 /* linformer.h, made by attnc 0.1.0: attnc linformer.yaml
    Linformer attention: keys and values projected along the sequence to 256 rows
-   Wang et al., Linformer: Self-Attention with Linear Complexity (2020), section 4
+   Wang et al., Linformer: Self-Attention with Linear Complexity (arXiv 2020), section 4
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_linformer_H
 #define ATTNC_linformer_H
 

@@ -1,9 +1,9 @@
 /* local_blocks.h, made by attnc 0.1.0: attnc local_blocks.yaml
    softmax attention inside blocks of 256 tokens and nowhere else, causal
-   Kacham, Mirrokni and Zhong, PolySketchFormer (2024), section 3.2, the local part alone
+   Kacham, Mirrokni and Zhong, PolySketchFormer (ICML 2024), section 3.2, the local part alone
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_local_blocks_H
 #define ATTNC_local_blocks_H
 

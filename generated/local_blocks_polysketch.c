@@ -1,51 +1,40 @@
 /* local_blocks_polysketch.c, made by attnc 0.1.0: attnc local_blocks_polysketch.yaml
    C11 with GNU extensions, for a C compiler; C++ includes local_blocks_polysketch.h.
    sketched polynomial attention to the tokens before it in its own block and in the 31 blocks before that
-   Kacham, Mirrokni and Zhong, PolySketchFormer (2024), section 3,
-   under a sliding window of blocks: the states of the blocks are summed anew for every
-   block, none is subtracted
+   Kacham, Mirrokni and Zhong, PolySketchFormer (ICML 2024), section 3,
+   under a sliding window of blocks: the states of the blocks are summed again for
+   every block, none is subtracted
 
-   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
-     graph local_blocks_polysketch f32
-     axis b batch
-     axis g kv_heads
-     axis m members
-     axis i n_q
-     axis j n_k
-     axis d 64
-     axis e 64
-     axis r 16
-     %0 = input q [b g m i d]
-     %1 = input k [b g j d]
-     %2 = input v [b g j e]
-     %3 = param sketch.g1 normal [d r]
-     %4 = contract [b g m i r] %0 %3
-     %5 = param sketch.g2 normal [d r]
-     %6 = contract [b g m i r] %0 %5
-     %7 = map [b g m i r] mul(mul(%4, %6), 0.25)
-     %8 = contract [b g j r] %1 %3
-     %9 = contract [b g j r] %1 %5
-     %10 = map [b g j r] mul(mul(%8, %9), 0.25)
-     %11 = contract [b g m i j] %7 %10
-     %12 = map [b g m i j] mul(%11, %11)
-     %13 = reduce sum 0 [b g m i] %12 where and(le(j, add(i, sub(size(j), size(i)))), and(le(add(div(sub(add(i,
-     sub(size(j), size(i))), floormod(add(i, sub(size(j), size(i))), 64)), 64), -31), div(sub(j, floormod(j, 64)), 64)),
-     le(div(sub(j, floormod(j, 64)), 64), div(sub(add(i, sub(size(j), size(i))), floormod(add(i, sub(size(j), size(i))),
-     64)), 64))))
-     %14 = contract [b g m i e] %12 %2 where and(le(j, add(i, sub(size(j), size(i)))), and(le(add(div(sub(add(i,
-     sub(size(j), size(i))), floormod(add(i, sub(size(j), size(i))), 64)), 64), -31), div(sub(j, floormod(j, 64)), 64)),
-     le(div(sub(j, floormod(j, 64)), 64), div(sub(add(i, sub(size(j), size(i))), floormod(add(i, sub(size(j), size(i))),
-     64)), 64))))
-     %15 = map [b g m i e] select(eq(add(%13, 1.0), 0.0), 0.0, div(%14, add(%13, 1.0)))
-     output %15
+   Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
+   e (64), r (16):
+     q [b g m i d]
+     k [b g j d]
+     v [b g j e]
+     sketch.g1 [d r], normal parameter
+     x4 [b g m i r] = sum over d of q * sketch.g1
+     sketch.g2 [d r], normal parameter
+     x6 [b g m i r] = sum over d of q * sketch.g2
+     x7 [b g m i r] = x4 * x6 * 0.25
+     x8 [b g j r] = sum over d of k * sketch.g1
+     x9 [b g j r] = sum over d of k * sketch.g2
+     x10 [b g j r] = x8 * x9 * 0.25
+     x11 [b g m i j] = sum over r of x7 * x10
+     x12 [b g m i j] = x11 * x11
+     x13 [b g m i] = sum over j of x12 if j <= i + n_k - n_q && floor((i + n_k - n_q) / 64) + -31 <= floor(j / 64) &&
+     floor(j / 64) <= floor((i + n_k - n_q) / 64)
+     x14 [b g m i e] = sum over j of x12 * v if j <= i + n_k - n_q && floor((i + n_k - n_q) / 64) + -31 <= floor(j / 64)
+     && floor(j / 64) <= floor((i + n_k - n_q) / 64)
+     x15 [b g m i e] = x13 + 1 == 0 ? 0 : x14 / (x13 + 1)
+     out = x15
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
-   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
-   Keys that no query of the tile sees are skipped.
-   Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
-   each key is read once, in chunks that threads share out, whose sums are added up in their order.
-   Linear from 622 keys on: the weight is an inner product of 136 features,
-   whose sum over keys is a state of 136 x 65 numbers that queries meet.
+   How: each vector lane holds one query. Keys are processed in tiles,
+   so row sums and maxima need no reduction across lanes.
+   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
+   For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
+   so each key is read once.
+   Threads share the chunks of keys, whose sums are added in their order.
+   Linear from 622 keys on: the weight is an inner product of 136 features. The state, their sum over keys,
+   has 136 x 65 numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 196608 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1221376 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 167424 bytes of workspace a thread
@@ -55,10 +44,25 @@
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 113664 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 1220416 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 167424 bytes of workspace a thread
+
+   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
+     (top)      struct call, and what all targets share
+     x86-64-v4  local_blocks_polysketch_rows_v4, local_blocks_polysketch_linear_v4, local_blocks_polysketch_few_v4
+     x86-64-v3  local_blocks_polysketch_rows_v3, local_blocks_polysketch_linear_v3, local_blocks_polysketch_few_v3
+     generic    local_blocks_polysketch_rows_any, local_blocks_polysketch_linear_any, local_blocks_polysketch_few_any
+     choice     struct version, which this machine runs
+     interface  local_blocks_polysketch_workspace, local_blocks_polysketch_forward, local_blocks_polysketch_kernel
+
    Compile with: cc -O2 -fopenmp local_blocks_polysketch.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "local_blocks_polysketch.c is C, not C++: a C compiler has to compile it"
-#endif
+#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
+#error "local_blocks_polysketch.c is C11, not C89: compile it without -std=, or with -std=gnu11"
+extern int local_blocks_polysketch_is_c11;
+#elif !defined __GNUC__
+#error "local_blocks_polysketch.c has the vectors of GNU C: gcc or clang has to compile it"
+extern int local_blocks_polysketch_is_gnu_c;
+#else
 #include "local_blocks_polysketch.h"
 
 #include <float.h>
@@ -73,17 +77,17 @@
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* copies for every caller would only double the time that compiling takes */
+#else /* a copy for every caller would only double the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
+#pragma GCC optimize("no-schedule-insns") /* scheduling ahead of register allocation spills */
 #endif
 
-struct call { /* what every thread needs to know */
+struct call { /* the arguments of a call, which all threads share */
     struct attn_problem p;
     const struct local_blocks_polysketch_params *params;
     const float *q;
@@ -97,7 +101,8 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Waits until another thread has raised the number to that. */
+
+/* Waits until `*number` is at least `to`. A different thread raises the number. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -105,24 +110,24 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* it may need this processor */
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
 #endif
     }
 }
 
-/* Elements of the states come in groups, so that a thread may fold into the first while the one before it folds into
-   the last; how many segments each group has taken in stands on a line of its own. */
+/* The elements of the states are divided into groups, so a thread can fold into the first group while the thread before
+   it folds into the last. Each group has a counter of its segments, on a separate cache line. */
 enum { NUMBERS_OF_LINE = 8 };
 
-struct part { /* of a thread in the work on a head */
-    int64_t number, threads; /* it is thread `number` of these */
-    int64_t chunk0, chunk1, window; /* the chunks in its hands, and the most of them */
-    int64_t *folded, segments; /* segments of each group of elements, those of heads before this one among them */
-    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of its chunks */
-    const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
+struct part { /* one thread's share of the work on a head */
+    int64_t number, threads; /* the number of this thread, of `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the current chunks of the thread, and the maximum number of such chunks */
+    int64_t *folded, segments; /* segments folded into each group, and segments of all earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and of the thread's chunks */
+    const struct attn_team *team; /* the team of threads that the caller passed; NULL: OpenMP is used */
 };
 
-/* How many chunks a segment has: as many of them for every thread, in no more rounds than the slots ask for. */
+/* The number of chunks in a segment: all threads get equally many, in as few rounds as the slots allow. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -130,7 +135,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are folded into a group of elements in their order. */
+/* Segments are folded into each group of elements in order: await_segment waits for the segments before `segment`, and
+   pass_segment lets the next segment continue. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -141,8 +147,8 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits for the others. */
-INLINE void meet(const struct part *part)
+/* Waits for the other threads. */
+INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
     if (part->team) {
@@ -158,22 +164,26 @@ INLINE void meet(const struct part *part)
 #if defined(__x86_64__)
 #define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
 
-/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+/* Each of these types has 16 elements:
+   - vec_v4: numbers
+   - mask_v4: results of comparisons
+   - ints_v4: positions
+   - wide_v4: doubles */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
 static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -183,8 +193,7 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -213,7 +222,7 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -230,7 +239,7 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -241,7 +250,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -256,7 +266,7 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
@@ -267,8 +277,7 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4 *seen)
@@ -278,13 +287,17 @@ TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *w
             if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
     vec_v4 sum[6][4];
@@ -302,76 +315,123 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 16;
-            if (then == 3) {
+            if (update == 3) {
                 add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
                 continue;
             }
-            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+            store_v4(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
-TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 3);
-}
-
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_v4; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, early);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_v4 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation, const int64_t early)
+    const int update, const float *factor, float *compensation, const int64_t early)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL, early);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL, early);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
         }
     }
 }
 
-/* The same where b is in a cache. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
 {
-    dot_early_v4(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation, const int64_t early)
+{
+    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
+    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, early);
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* A product whose b is in a cache: nothing is prefetched. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    dot_early_v4(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, 0);
 }
 
@@ -386,16 +446,16 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_v4, and widened, some rows at a
-   time. A single row takes 128 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_v4, and widened 16 rows at a time. A single row
+   takes 128 lanes at once, and so reads b in the order of memory. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (0) fetch_v4(16, lanes, b + 0 * b_step, b_step);
+        if (rows == 1 && update == 1) {
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
@@ -403,115 +463,130 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         }
         const float *const from = b;
         const int64_t from_step = b_step;
-        dot_early_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
+        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
             factor, compensation, 0 || rows < 9 ? 0 : 32);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* dot_v4 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     float row[128];
-    (void)odd;
+    (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_v4. */
+/* dot_v4 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_v4, so that they round as there. */
 TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 16; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 16; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v4(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 16, 1 * 16, c + x, c_row, then,
+            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 16, 16, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
-/* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+/* The products of the code below, each compiled once: dot_v4 with its constant arguments. */
+TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(2, 32, 16, 4, 64, 32, a, 1, 16, b, 32, c, 32, 0, NULL, NULL);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 16, 4, 64, 32, a, 1, 16, b, 96, c, 96, 0, NULL, NULL);
+    dot_v4(/*vectors=*/3, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/96, c, /*c_row=*/96, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(2, 32, rows, -1, 16, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
+    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot5_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 16, 4, 64, 32, a, 1, 16, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(4, 64, 136, 4, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/136, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot7_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot7_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 64, 4, 136, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/136, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot8_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, rows, -1, 16, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
+        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v4 APART void dot11_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 16, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot13_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_lanes_v4(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -521,7 +596,8 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -533,11 +609,11 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const query = (float *)(void *)(work + 0); /* [r: 16, i: 32] */
-    float *const query_2 = (float *)(void *)(work + 2048); /* [r: 16, i: 32] */
-    float *const all_query_3 = (float *)(void *)(work + 4096); /* [r: 16, i: 32, 8 times] */
-    float *const key = (float *)(void *)(work + 20480); /* [r: 16, j: 96] */
-    float *const key_2 = (float *)(void *)(work + 26624); /* [r: 16, j: 96] */
+    float *const query_g1 = (float *)(void *)(work + 0); /* [r: 16, i: 32] */
+    float *const query_g2 = (float *)(void *)(work + 2048); /* [r: 16, i: 32] */
+    float *const all_query = (float *)(void *)(work + 4096); /* [r: 16, i: 32, 8 times] */
+    float *const key_g1 = (float *)(void *)(work + 20480); /* [r: 16, j: 96] */
+    float *const key_g2 = (float *)(void *)(work + 26624); /* [r: 16, j: 96] */
     float *const score = (float *)(void *)(work + 26624); /* [j: 96, i: 32] */
     float *const all_row_sum = (float *)(void *)(work + 38912); /* [i: 32, 8 times] */
     float *const all_row_sum_compensation = (float *)(void *)(work + 39936); /* [i: 32, 8 times] */
@@ -550,7 +626,7 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
     float *const k_tile = (float *)(void *)(work + 172032); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
         const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
-        float *const query_3 = all_query_3 + (i0 - i_block) / 32 * 512;
+        float *const query = all_query + (i0 - i_block) / 32 * 512;
         float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
         float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
         float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
@@ -559,15 +635,15 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-        /* query[r][i] = sum over d of sketch_g1 * q_tile */
-        dot0_v4(sketch_g1, q_tile, query);
-        /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-        dot0_v4(sketch_g2, q_tile, query_2);
-        /* query_3 = (query * query_2) * 0.25f */
+        /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
+        dot0_v4(round_up(i1 - i0, 16), sketch_g1, q_tile, query_g1);
+        /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
+        dot0_v4(round_up(i1 - i0, 16), sketch_g2, q_tile, query_g2);
+        /* query = (query_g1 * query_g2) * 0.25f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    store_v4(query_3 + r * 32 + i, (load_v4(query + r * 32 + i) * load_v4(query_2 + r * 32 + i)) *
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(query + r * 32 + i, (load_v4(query_g1 + r * 32 + i) * load_v4(query_g2 + r * 32 + i)) *
                         0.25f);
                 }
             }
@@ -580,7 +656,7 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                     store_v4(sum + e * 32 + i, splat_v4(0.0f));
                     store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
                 }
@@ -594,42 +670,42 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
-        /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot1_v4(round_up(j1 - j0, 48), sketch_g1, k_tile, key);
-        /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot1_v4(round_up(j1 - j0, 48), sketch_g2, k_tile, key_2);
-        /* key = (key * key_2) * 0.25f */
+        /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
+        dot1_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
+        /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
+        dot1_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
+        /* key_g1 = (key_g1 * key_g2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key + r * 96 + j, (load_v4(key + r * 96 + j) * load_v4(key_2 + r * 96 + j)) * 0.25f);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                    store_v4(key_g1 + r * 96 + j, (load_v4(key_g1 + r * 96 + j) * load_v4(key_g2 + r * 96 + j)) *
+                        0.25f);
                 }
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
             const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
-            float *const query_3 = all_query_3 + (i0 - i_block) / 32 * 512;
+            float *const query = all_query + (i0 - i_block) / 32 * 512;
             float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
             if (!(((i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984) < j1) && (j0 < min(i1 + n_k - n_q,
                 i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63)))) continue;
-                /* nothing in the tile can be seen */
-            /* score[j][i] = sum over r of key * query_3 */
-            dot2_v4(j1 - j0, key, query_3, score);
+                /* no query sees a key of the tile */
+            /* score[j][i] = sum over r of key_g1 * query */
+            dot2_v4(round_up(i1 - i0, 16), j1 - j0, key_g1, query, score);
             /* score = score * score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                         const vec_v4 score_0 = load_v4(score + j * 32 + i);
                         store_v4(score + j * 32 + i, score_0 * score_0);
                     }
                 }
             }
             if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (min(i0 + n_k - n_q + 1,
-                i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask
-                */
+                i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) { /* the tile is partly outside the mask */
                 /* score = select((j <= (i + (n_k - n_q))) && ((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q),
                    64)) / 64) + -31) <= ((j - floormo ... */
                 const int64_t t_1 = n_k - n_q;
@@ -648,24 +724,24 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
             /* row_sum += score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 vec_v4 row_sum_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    row_sum_in[u] = (vec_v4){0};
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    row_sum_in[vector] = (vec_v4){0};
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                        row_sum_in[u] += load_v4(score + j * 32 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        row_sum_in[vector] += load_v4(score + j * 32 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
                 }
             }
             /* sum[e][i] += sum over j of v * score */
             if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1,
                 64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
                 64) + 64) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot3_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 seen[2];
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -681,7 +757,7 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                 }
             } else
-                dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot4_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
     {
@@ -703,38 +779,38 @@ TARGET_v4 static void local_blocks_polysketch_rows_v4(const struct call *call, i
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4 APART void local_blocks_polysketch_begin_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 136);
-    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 144] */
-    float *const recent_2 = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 136, e: 64] */
-    /* recent = 0.0f */
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 136);
+    float *const recent_sum = (float *)(void *)(part->shared + 0); /* [back: 31, f: 144] */
+    float *const recent = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 136, e: 64] */
+    /* recent_sum = 0.0f */
     for (int64_t back = 0; back < 31; back++) {
         for (int64_t f = f0; f < f1; f += 16) {
-            store_v4(recent + back * 144 + f, splat_v4(0.0f));
+            store_v4(recent_sum + back * 144 + f, splat_v4(0.0f));
         }
     }
-    /* recent_2 = 0.0f */
+    /* recent = 0.0f */
     for (int64_t back = 0; back < 31; back++) {
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e = 0; e < 64; e += 16) {
-                store_v4(recent_2 + back * 8704 + f * 64 + e, splat_v4(0.0f));
+                store_v4(recent + back * 8704 + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v4 APART void local_blocks_polysketch_keys_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -744,15 +820,15 @@ TARGET_v4 APART void local_blocks_polysketch_keys_v4(const struct call *call, in
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key = (float *)(void *)(part->work + 0); /* [r: 16, j: 64] */
-    float *const key_2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 4096); /* [f: 136, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 16, j: 64] */
+    float *const key_g2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
+    float *const key_features_2 = (float *)(void *)(part->work + 4096); /* [f: 136, j: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 64] */
-    /* state = 0.0f */
+    /* state_sum = 0.0f */
     for (int64_t f = 0; f < 136; f += 16) {
-        store_v4(state + (chunk - chunk0) * 8848 + f, splat_v4(0.0f));
+        store_v4(state_sum + (chunk - chunk0) * 8848 + f, splat_v4(0.0f));
     }
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
@@ -760,115 +836,116 @@ TARGET_v4 APART void local_blocks_polysketch_keys_v4(const struct call *call, in
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
-        /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot5_v4(sketch_g1, k_tile, key);
-        /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot5_v4(sketch_g2, k_tile, key_2);
-        /* key = (key * key_2) * 0.25f */
+        /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
+        dot5_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
+        /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
+        dot5_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
+        /* key_g1 = (key_g1 * key_g2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    store_v4(key + r * 64 + j, (load_v4(key + r * 64 + j) * load_v4(key_2 + r * 64 + j)) * 0.25f);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(key_g1 + r * 64 + j, (load_v4(key_g1 + r * 64 + j) * load_v4(key_g2 + r * 64 + j)) *
+                        0.25f);
                 }
             }
         }
-        /* key_4 = key * key */
+        /* key_features_2 = key_g1 * key_g1 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t f = 0; f < 136; f++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    store_v4(key_4 + f * 64 + j, load_v4(key + (f % 16) * 64 + j) * load_v4(key + (((f % 16) + (f / 16))
-                        % 16) * 64 + j));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(key_features_2 + f * 64 + j, load_v4(key_g1 + (f % 16) * 64 + j) * load_v4(key_g1 + (((f %
+                        16) + (f / 16)) % 16) * 64 + j));
                 }
             }
         }
-        /* state += key_4 */
+        /* state_sum += key_features_2 */
         for (int64_t f = 0; f < 136; f++) {
             vec_v4 lane_sums = splat_v4(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(key_4 + f * 64 + j);
+                const vec_v4 term = load_v4(key_features_2 + f * 64 + j);
                 lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
                     term, splat_v4(0));
             }
             const float total = lane_sum_v4(lane_sums);
-            state[(chunk - chunk0) * 8848 + f] += total;
+            state_sum[(chunk - chunk0) * 8848 + f] += total;
         }
-        /* state_2[f][e] = sum over j of key_4 * v */
-        dot6_v4(j1 - j0, key_4, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8848);
+        /* state[f][e] = sum over j of key_features_2 * v */
+        dot6_v4(j1 - j0, key_features_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8848);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v4 APART void local_blocks_polysketch_fold_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 136);
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 136);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
-    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 144] */
-    float *const before = (float *)(void *)(part->work + 0); /* [f: 144] */
-    float *const recent_2 = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 136, e: 64] */
-    float *const before_2 = (float *)(void *)(part->work + 0); /* [f: 136, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
+    float *const recent_sum = (float *)(void *)(part->shared + 0); /* [back: 31, f: 144] */
+    float *const before_sum = (float *)(void *)(part->work + 0); /* [f: 144] */
+    float *const recent = (float *)(void *)(part->shared + 17856); /* [back: 31, f: 136, e: 64] */
+    float *const before = (float *)(void *)(part->work + 0); /* [f: 136, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = 0.0f */
+        /* before_sum = 0.0f */
         for (int64_t f = f0; f < f1; f += 16) {
-            store_v4(before + f, splat_v4(0.0f));
+            store_v4(before_sum + f, splat_v4(0.0f));
         }
-        /* before += recent */
+        /* before_sum += recent_sum */
         for (int64_t f = f0; f < f1; f += 16) {
-            vec_v4 before_in = (vec_v4){0};
+            vec_v4 before_sum_in = (vec_v4){0};
             for (int64_t back = 0; back < 31; back++) {
-                before_in += load_v4(recent + back * 144 + f);
+                before_sum_in += load_v4(recent_sum + back * 144 + f);
             }
-            store_v4(before + f, load_v4(before + f) + before_in);
+            store_v4(before_sum + f, load_v4(before_sum + f) + before_sum_in);
         }
-        /* recent = state; state = before */
+        /* recent_sum = state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += 16) {
-            store_v4(recent + (chunk % 31) * 144 + f, load_v4(state + (chunk - chunk0) * 8848 + f));
-            store_v4(state + (chunk - chunk0) * 8848 + f, load_v4(before + f));
+            store_v4(recent_sum + (chunk % 31) * 144 + f, load_v4(state_sum + (chunk - chunk0) * 8848 + f));
+            store_v4(state_sum + (chunk - chunk0) * 8848 + f, load_v4(before_sum + f));
         }
-        /* before_2 = 0.0f */
+        /* before = 0.0f */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    store_v4(before_2 + f * 64 + e, splat_v4(0.0f));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(before + f * 64 + e, splat_v4(0.0f));
                 }
             }
         }
-        /* before_2 += recent_2 */
+        /* before += recent */
         for (int64_t back = 0; back < 31; back++) {
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t e = 0; e < 64; e += 16) {
-                    store_v4(before_2 + f * 64 + e, load_v4(before_2 + f * 64 + e) + load_v4(recent_2 + back * 8704 + f
-                        * 64 + e));
+                    store_v4(before + f * 64 + e, load_v4(before + f * 64 + e) + load_v4(recent + back * 8704 + f * 64 +
+                        e));
                 }
             }
         }
-        /* recent_2 = state_2; state_2 = before_2 */
+        /* recent = state; state = before */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    store_v4(recent_2 + (chunk % 31) * 8704 + f * 64 + e,
-                        load_v4(state_2 + (chunk - chunk0) * 8848 + f * 64 + e));
-                    store_v4(state_2 + (chunk - chunk0) * 8848 + f * 64 + e, load_v4(before_2 + f * 64 + e));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(recent + (chunk % 31) * 8704 + f * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 8848 + f * 64 + e));
+                    store_v4(state + (chunk - chunk0) * 8848 + f * 64 + e, load_v4(before + f * 64 + e));
                 }
             }
         }
     }
 }
 
-/* The queries of a chunk meet the states before it, and its own keys. */
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
 TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -881,18 +958,18 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
-    float *const query = (float *)(void *)(part->work + 0); /* [r: 16, i: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 4096); /* [r: 16, i: 64] */
-    float *const key_5 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
-    float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 16, j: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 144] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 16, i: 64] */
+    float *const query_g2 = (float *)(void *)(part->work + 4096); /* [r: 16, i: 64] */
+    float *const key_g1_2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
+    float *const key_g2_2 = (float *)(void *)(part->work + 8192); /* [r: 16, j: 64] */
     float *const score = (float *)(void *)(part->work + 8192); /* [j: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 4096); /* [f: 136, i: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 38912); /* [i: 64] */
+    float *const query = (float *)(void *)(part->work + 4096); /* [f: 136, i: 64] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 38912); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 39168); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(part->work + 39424); /* [i: 64] */
-    float *const query_6 = (float *)(void *)(part->work + 39680); /* [e: 64, i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 39680); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 56064); /* [e: 64, i: 64] */
     float *const sum_compensation = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
@@ -908,45 +985,46 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
-            /* query[r][i] = sum over d of sketch_g1 * q_tile */
-            dot5_v4(sketch_g1, q_tile, query);
-            /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-            dot5_v4(sketch_g2, q_tile, query_2);
-            /* query = (query * query_2) * 0.25f */
+            /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
+            dot5_v4(round_up(i1 - i0, 16), sketch_g1, q_tile, query_g1);
+            /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
+            dot5_v4(round_up(i1 - i0, 16), sketch_g2, q_tile, query_g2);
+            /* query_g1 = (query_g1 * query_g2) * 0.25f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t r = 0; r < 16; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        store_v4(query + r * 64 + i, (load_v4(query + r * 64 + i) * load_v4(query_2 + r * 64 + i)) *
-                            0.25f);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        store_v4(query_g1 + r * 64 + i, (load_v4(query_g1 + r * 64 + i) * load_v4(query_g2 + r * 64 +
+                            i)) * 0.25f);
                     }
                 }
             }
-            /* query_5 = 0.0f */
+            /* row_sum_from_state = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_5 + i, splat_v4(0.0f));
+                store_v4(row_sum_from_state + i, splat_v4(0.0f));
             }
-            /* query_4 = (query * query) * select((f / 16) == 0, 1.0f, 2.0f); query_5 += query_4 * state */
+            /* query = (query_g1 * query_g1) * select((f / 16) == 0, 1.0f, 2.0f);
+               row_sum_from_state += query * state_sum */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                vec_v4 query_5_in[4], query_5_in_whole[4];
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    query_5_in[u] = (vec_v4){0};
-                    query_5_in_whole[u] = (vec_v4){0};
+                vec_v4 row_sum_from_state_in[4], row_sum_from_state_in_whole[4];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    row_sum_from_state_in[vector] = (vec_v4){0};
+                    row_sum_from_state_in_whole[vector] = (vec_v4){0};
                 }
                 for (int64_t f = 0; f < 136; f++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        const vec_v4 query_4_new0 = (load_v4(query + (f % 16) * 64 + i) * load_v4(query + (((f % 16) +
-                            (f / 16)) % 16) * 64 + i)) * (float)(((f / 16) == 0) ? 1.0 : 2.0);
-                        store_v4(query_4 + f * 64 + i, query_4_new0);
-                        query_5_in[u] += query_4_new0 * (state[(chunk - chunk0) * 8848 + f]);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        const vec_v4 query_new0 = (load_v4(query_g1 + (f % 16) * 64 + i) * load_v4(query_g1 + (((f % 16)
+                            + (f / 16)) % 16) * 64 + i)) * (float)(((f / 16) == 0) ? 1.0 : 2.0);
+                        store_v4(query + f * 64 + i, query_new0);
+                        row_sum_from_state_in[vector] += query_new0 * (state_sum[(chunk - chunk0) * 8848 + f]);
                         if (f % 32 == 31) {
-                            query_5_in_whole[u] += query_5_in[u];
-                            query_5_in[u] = (vec_v4){0};
+                            row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
+                            row_sum_from_state_in[vector] = (vec_v4){0};
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    query_5_in[u] += query_5_in_whole[u];
-                    store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    row_sum_from_state_in[vector] += row_sum_from_state_in_whole[vector];
+                    store_v4(row_sum_from_state + i, load_v4(row_sum_from_state + i) + row_sum_from_state_in[vector]);
                 }
             }
             /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -954,12 +1032,12 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                 store_v4(row_sum + i, splat_v4(0.0f));
                 store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
-            /* query_6[e][i] = sum over f of state_2 * query_4 */
-            dot7_v4(state_2 + (chunk - chunk0) * 8848, query_4, query_6);
+            /* sum_from_state[e][i] = sum over f of state * query */
+            dot7_v4(round_up(i1 - i0, 16), state + (chunk - chunk0) * 8848, query, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
                         store_v4(sum + e * 64 + i, splat_v4(0.0f));
                         store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                     }
@@ -971,32 +1049,31 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
-                /* key_5[r][j] = sum over d of sketch_g1 * k_tile_2 */
-                dot5_v4(sketch_g1, k_tile_2, key_5);
-                /* key_6[r][j] = sum over d of sketch_g2 * k_tile_2 */
-                dot5_v4(sketch_g2, k_tile_2, key_6);
-                /* key_5 = (key_5 * key_6) * 0.25f */
+                /* key_g1_2[r][j] = sum over d of sketch_g1 * k_tile_2 */
+                dot5_v4(round_up(j1 - j0, 16), sketch_g1, k_tile_2, key_g1_2);
+                /* key_g2_2[r][j] = sum over d of sketch_g2 * k_tile_2 */
+                dot5_v4(round_up(j1 - j0, 16), sketch_g2, k_tile_2, key_g2_2);
+                /* key_g1_2 = (key_g1_2 * key_g2_2) * 0.25f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                     for (int64_t r = 0; r < 16; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                            store_v4(key_5 + r * 64 + j, (load_v4(key_5 + r * 64 + j) * load_v4(key_6 + r * 64 + j)) *
-                                0.25f);
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                            store_v4(key_g1_2 + r * 64 + j, (load_v4(key_g1_2 + r * 64 + j) * load_v4(key_g2_2 + r * 64
+                                + j)) * 0.25f);
                         }
                     }
                 }
-                /* score[j][i] = sum over r of key_5 * query */
-                dot8_v4(j1 - j0, key_5, query, score);
+                /* score[j][i] = sum over r of key_g1_2 * query_g1 */
+                dot8_v4(round_up(i1 - i0, 16), j1 - j0, key_g1_2, query_g1, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
                             const vec_v4 score_1 = load_v4(score + j * 64 + i);
                             store_v4(score + j * 64 + i, score_1 * score_1);
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
                     const int64_t t_2 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1011,22 +1088,22 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     vec_v4 row_sum_in[4];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        row_sum_in[u] = (vec_v4){0};
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        row_sum_in[vector] = (vec_v4){0};
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                            row_sum_in[u] += load_v4(score + j * 64 + i);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_sum_in[vector] += load_v4(score + j * 64 + i);
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v +
-                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
+                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot9_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[4];
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1039,16 +1116,16 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot10_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select(((row_sum + query_5) + 1.0f) == 0.0f, 0.0f,
-               (sum + query_6) / ((row_sum + query_5) + 1.0f)) */
+            /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
+               (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_6 = (load_v4(row_sum + i) + load_v4(query_5 + i)) + 1.0f;
+                const vec_v4 t_6 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
                 const mask_v4 t_7 = t_6 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
                     store_v4(sum + e * 64 + i, pick_v4(t_7, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(query_6 + e * 64 + i)) / t_6));
+                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_6));
                 }
             }
             /* out = sum, transposed back */
@@ -1057,43 +1134,44 @@ TARGET_v4 APART void local_blocks_polysketch_queries_v4(const struct call *call,
     }
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v4 static void local_blocks_polysketch_linear_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((136 + 31) / 32);
-        turn += part->threads) local_blocks_polysketch_begin_v4(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((136 + 31) / 32); iteration += part->threads)
+        local_blocks_polysketch_begin_v4(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) local_blocks_polysketch_keys_v4(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            local_blocks_polysketch_keys_v4(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((136 + 31) / 32) / 16; turn < (group + 1) * ((136 + 31) / 32) / 16; turn++)
-                local_blocks_polysketch_fold_v4(call, task, part, turn);
+            const int64_t end = (group + 1) * ((136 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((136 + 31) / 32) / 16; iteration < end; iteration++)
+                local_blocks_polysketch_fold_v4(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) local_blocks_polysketch_queries_v4(call, task,
-            part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            local_blocks_polysketch_queries_v4(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
+    synchronise(part);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4 APART void local_blocks_polysketch_few_begin_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 64, r_q1 = min(r_q0 + 64, rows);
+    const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -1101,62 +1179,63 @@ TARGET_v4 APART void local_blocks_polysketch_few_begin_v4(const struct call *cal
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const query = (float *)(void *)(part->shared + 0); /* [r: 16, r_q: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 4096); /* [r: 16, r_q: 64] */
-    float *const query_3 = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
+    float *const query_g1 = (float *)(void *)(part->shared + 0); /* [r: 16, r_q: 64] */
+    float *const query_g2 = (float *)(void *)(part->shared + 4096); /* [r: 16, r_q: 64] */
+    float *const query = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 16); r_q++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
-    /* query[r][r_q] = sum over d of sketch_g1 * q_tile */
-    dot5_v4(sketch_g1, q_tile + r_q0, query + r_q0);
-    /* query_2[r][r_q] = sum over d of sketch_g2 * q_tile */
-    dot5_v4(sketch_g2, q_tile + r_q0, query_2 + r_q0);
-    /* query_3 = (query * query_2) * 0.25f */
+    /* query_g1[r][r_q] = sum over d of sketch_g1 * q_tile */
+    dot5_v4(round_up(r_q1 - r_q0, 16), sketch_g1, q_tile + r_q0, query_g1 + r_q0);
+    /* query_g2[r][r_q] = sum over d of sketch_g2 * q_tile */
+    dot5_v4(round_up(r_q1 - r_q0, 16), sketch_g2, q_tile + r_q0, query_g2 + r_q0);
+    /* query = (query_g1 * query_g2) * 0.25f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         for (int64_t r = 0; r < 16; r++) {
-            store_v4(query_3 + r * 64 + r_q, (load_v4(query + r * 64 + r_q) * load_v4(query_2 + r * 64 + r_q)) * 0.25f);
+            store_v4(query + r * 64 + r_q, (load_v4(query_g1 + r * 64 + r_q) * load_v4(query_g2 + r * 64 + r_q)) *
+                0.25f);
         }
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4 APART void local_blocks_polysketch_few_begin_2_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 28928); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
+    const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
+    float *const carried_sum = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 28928); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        store_v4(carried + r_q, splat_v4(0.0f));
-        store_v4(carried_compensation + r_q, splat_v4(0.0f));
+        store_v4(carried_sum + r_q, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + r_q, splat_v4(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(carried_2 + r_q * 64 + e, splat_v4(0.0f));
-                store_v4(carried_2_compensation + r_q * 64 + e, splat_v4(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + r_q * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + r_q * 64 + e, splat_v4(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -1166,58 +1245,58 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const query_3 = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
-    float *const key = (float *)(void *)(part->work + 0); /* [r: 16, j: 128 of 144] */
-    float *const key_2 = (float *)(void *)(part->work + 9216); /* [r: 16, j: 128 of 144] */
+    float *const query = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 16, j: 128 of 144] */
+    float *const key_g2 = (float *)(void *)(part->work + 9216); /* [r: 16, j: 128 of 144] */
     float *const score = (float *)(void *)(part->work + 9216); /* [r_q: 64, j: 128 of 144] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 18432); /* [d: 64, j: 128 of 144] */
-    /* state = 0.0f */
+    /* state_sum = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q += 16) {
-        store_v4(state + (chunk - chunk0) * 4160 + r_q, splat_v4(0.0f));
+        store_v4(state_sum + (chunk - chunk0) * 4160 + r_q, splat_v4(0.0f));
     }
-    /* state_2 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_v4(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_v4(0.0f));
             }
         }
     }
     for (int64_t j0 = max(chunk * 1024, n_k - n_q - floor_mod(n_k - n_q, 64) - 1984), j_end = min(min(n_k,
-        (chunk + 1) * 1024), min(n_q + n_k - n_q, n_q + n_k - n_q - floor_mod(n_q + n_k - n_q - 1, 64) + 63));
-        j0 < j_end; j0 += 128) {
+        (chunk + 1) * 1024), min(n_k, n_k - floor_mod(n_k - 1, 64) + 63)); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
-        /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_v4(round_up(j1 - j0, 64), sketch_g1, k_tile, key);
-        /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_v4(round_up(j1 - j0, 64), sketch_g2, k_tile, key_2);
-        /* key = (key * key_2) * 0.25f */
+        /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
+        dot11_v4(round_up(j1 - j0, 16), sketch_g1, k_tile, key_g1);
+        /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
+        dot11_v4(round_up(j1 - j0, 16), sketch_g2, k_tile, key_g2);
+        /* key_g1 = (key_g1 * key_g2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    store_v4(key + r * 144 + j, (load_v4(key + r * 144 + j) * load_v4(key_2 + r * 144 + j)) * 0.25f);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(key_g1 + r * 144 + j, (load_v4(key_g1 + r * 144 + j) * load_v4(key_g2 + r * 144 + j)) *
+                        0.25f);
                 }
             }
         }
-        /* score[r_q][j] = sum over r of query_3 * key */
-        dot12_v4(round_up(j1 - j0, 64), rows, query_3, key, score);
+        /* score[r_q][j] = sum over r of query * key_g1 */
+        dot12_v4(round_up(j1 - j0, 16), rows, query, key_g1, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
                     const vec_v4 score_0 = load_v4(score + r_q * 144 + j);
                     store_v4(score + r_q * 144 + j, score_0 * score_0);
                 }
             }
         }
-        if ((j0 < (n_q + n_k - n_q - floor_mod(n_q + n_k - n_q - 1, 64) - 1985)) || (min(n_k - n_q + 1,
-            n_k - n_q - floor_mod(n_k - n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask */
+        if ((j0 < (n_k - floor_mod(n_k - 1, 64) - 1985)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
+            64) + 64) < j1)) { /* the tile is partly outside the mask */
             /* score = select((j <= ((r_q % n_q) + (n_k - n_q))) && (((((((r_q % n_q) + (n_k - n_q)) - floormod((r_q %
                n_q) + (n_k - n_q), 64)) ... */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1233,7 +1312,7 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
                 }
             }
         }
-        /* state += score */
+        /* state_sum += score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             vec_v4 lane_sums = splat_v4(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1242,14 +1321,13 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
                     term, splat_v4(0));
             }
             const float total = lane_sum_v4(lane_sums);
-            state[(chunk - chunk0) * 4160 + r_q] += total;
+            state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
-        /* state_2[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_q + n_k - n_q - floor_mod(n_q + n_k - n_q - 1,
-            64) - 1985)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
-            64) + 64) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot13_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+        /* state[r_q][e] += sum over j of score * v */
+        if (__builtin_expect(((j0 < (n_k - floor_mod(n_k - 1, 64) - 1985)) || (min(n_k - n_q + 1,
+            n_k - n_q - floor_mod(n_k - n_q, 64) + 64) < j1)) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot13_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 seen[8];
                 const int64_t t_7 = (r_q % n_q) + n_k - n_q;
@@ -1261,70 +1339,70 @@ TARGET_v4 APART void local_blocks_polysketch_few_keys_v4(const struct call *call
                     const ints_v4 t_10 = (t_6 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
                     seen[j / 16] = __builtin_convertvector((t_6 <= t_7) & ((t_8 <= t_10) & (t_10 <= t_11)), mask_v4);
                 }
-                add_seen_lanes_v4(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                add_seen_lanes_v4(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
                     v_row, j1 - j0, seen);
             }
         } else
-            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v4 APART void local_blocks_polysketch_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 28928); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 28928); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried += state */
+        /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-            add_v4(carried + r_q, carried_compensation + r_q, load_v4(state + (chunk - chunk0) * 4160 + r_q),
-                splat_v4(1));
+            add_v4(carried_sum + r_q, carried_sum_compensation + r_q,
+                load_v4(state_sum + (chunk - chunk0) * 4160 + r_q), splat_v4(1));
         }
-        /* before_2 = carried_2; carried_2 += state_2 */
+        /* before = carried; carried += state */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    add_v4(carried_2 + r_q * 64 + e, carried_2_compensation + r_q * 64 + e,
-                        load_v4(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_v4(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    add_v4(carried + r_q * 64 + e, carried_compensation + r_q * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_v4(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 TARGET_v4 APART void local_blocks_polysketch_few_queries_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select((carried + 1.0f) == 0.0f, 0.0f, carried_2 / (carried + 1.0f)) */
+    /* result = select((carried_sum + 1.0f) == 0.0f, 0.0f, carried / (carried_sum + 1.0f)) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                const float t_12 = carried[r_q] + 1.0f;
-                store_v4(result + r_q * 64 + e, (t_12 == 0.0f) ? splat_v4(0.0f) : load_v4(carried_2 + r_q * 64 + e) /
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                const float t_12 = carried_sum[r_q] + 1.0f;
+                store_v4(result + r_q * 64 + e, (t_12 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r_q * 64 + e) /
                     t_12);
             }
         }
@@ -1335,37 +1413,38 @@ TARGET_v4 APART void local_blocks_polysketch_few_queries_v4(const struct call *c
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v4 static void local_blocks_polysketch_few_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) local_blocks_polysketch_few_begin_v4(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) local_blocks_polysketch_few_begin_2_v4(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        local_blocks_polysketch_few_begin_v4(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        local_blocks_polysketch_few_begin_2_v4(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = max(n_k - n_q - floor_mod(n_k - n_q, 64) - 1984, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) local_blocks_polysketch_few_keys_v4(call, task,
-            part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            local_blocks_polysketch_few_keys_v4(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                local_blocks_polysketch_few_fold_v4(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                local_blocks_polysketch_few_fold_v4(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) local_blocks_polysketch_few_queries_v4(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        local_blocks_polysketch_few_queries_v4(call, task, part, iteration);
+    synchronise(part);
 }
 #endif
 
@@ -1373,22 +1452,26 @@ TARGET_v4 static void local_blocks_polysketch_few_v4(const struct call *call, in
 #if defined(__x86_64__)
 #define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
 
-/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+/* Each of these types has 8 elements:
+   - vec_v3: numbers
+   - mask_v3: results of comparisons
+   - ints_v3: positions
+   - wide_v3: doubles */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
 static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 {
     x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -1397,8 +1480,7 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 8 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -1421,7 +1503,7 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1438,7 +1520,7 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -1449,7 +1531,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -1464,7 +1547,7 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
@@ -1475,8 +1558,7 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v3 *seen)
@@ -1486,13 +1568,17 @@ TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *w
             if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
@@ -1507,19 +1593,20 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 8;
-            if (then == 3) {
+            if (update == 3) {
                 add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
                 continue;
             }
-            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+            store_v3(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
+/* Prefetches rows of `width` numbers. */
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -1527,48 +1614,102 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_v3; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_v3 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 8) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 8;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
+    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
@@ -1582,16 +1723,16 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_v3, and widened, some rows at a
-   time. A single row takes 64 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_v3, and widened 16 rows at a time. A single row
+   takes 64 lanes at once, and so reads b in the order of memory. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (0) fetch_v3(16, lanes, b + 0 * b_step, b_step);
+        if (rows == 1 && update == 1) {
             int64_t x = 0;
             for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
@@ -1600,120 +1741,134 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* not all at once: so many can be under way */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* a core has few misses in flight */
             fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
             asked = ask;
-            dot_v3(vectors, vectors * 8, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
-                then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* dot_v3 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     float row[128];
-    (void)odd;
+    (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_v3. */
+/* dot_v3 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_v3, so that they round as there. */
 TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 8; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 8; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v3(1, 8, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 8, 1 * 8, c + x, c_row, then,
+            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 8, 8, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
-/* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+/* The products of the code below, each compiled once: dot_v3 with its constant arguments. */
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 16, 16, 4, 64, 32, a, 1, 16, b, 16, c, 16, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 96, c, 96, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/96, c, /*c_row=*/96, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 16, rows, -1, 16, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
+        c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(2, 64, 136, 4, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/136, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 64, 4, 136, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/136, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 16, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
+        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot11_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 16, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -1723,7 +1878,8 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -1735,11 +1891,11 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const query = (float *)(void *)(work + 0); /* [r: 16, i: 16] */
-    float *const query_2 = (float *)(void *)(work + 1024); /* [r: 16, i: 16] */
-    float *const all_query_3 = (float *)(void *)(work + 2048); /* [r: 16, i: 16, 16 times] */
-    float *const key = (float *)(void *)(work + 18432); /* [r: 16, j: 96] */
-    float *const key_2 = (float *)(void *)(work + 24576); /* [r: 16, j: 96] */
+    float *const query_g1 = (float *)(void *)(work + 0); /* [r: 16, i: 16] */
+    float *const query_g2 = (float *)(void *)(work + 1024); /* [r: 16, i: 16] */
+    float *const all_query = (float *)(void *)(work + 2048); /* [r: 16, i: 16, 16 times] */
+    float *const key_g1 = (float *)(void *)(work + 18432); /* [r: 16, j: 96] */
+    float *const key_g2 = (float *)(void *)(work + 24576); /* [r: 16, j: 96] */
     float *const score = (float *)(void *)(work + 24576); /* [j: 96, i: 16] */
     float *const all_row_sum = (float *)(void *)(work + 30720); /* [i: 16, 16 times] */
     float *const all_row_sum_compensation = (float *)(void *)(work + 31744); /* [i: 16, 16 times] */
@@ -1752,7 +1908,7 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
     float *const k_tile = (float *)(void *)(work + 163840); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
         const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-        float *const query_3 = all_query_3 + (i0 - i_block) / 16 * 256;
+        float *const query = all_query + (i0 - i_block) / 16 * 256;
         float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
         float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
@@ -1761,15 +1917,15 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-        /* query[r][i] = sum over d of sketch_g1 * q_tile */
-        dot0_v3(sketch_g1, q_tile, query);
-        /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-        dot0_v3(sketch_g2, q_tile, query_2);
-        /* query_3 = (query * query_2) * 0.25f */
+        /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
+        dot0_v3(round_up(i1 - i0, 8), sketch_g1, q_tile, query_g1);
+        /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
+        dot0_v3(round_up(i1 - i0, 8), sketch_g2, q_tile, query_g2);
+        /* query = (query_g1 * query_g2) * 0.25f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(query_3 + r * 16 + i, (load_v3(query + r * 16 + i) * load_v3(query_2 + r * 16 + i)) *
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query + r * 16 + i, (load_v3(query_g1 + r * 16 + i) * load_v3(query_g2 + r * 16 + i)) *
                         0.25f);
                 }
             }
@@ -1782,7 +1938,7 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                     store_v3(sum + e * 16 + i, splat_v3(0.0f));
                     store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
                 }
@@ -1796,42 +1952,42 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
-        /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot1_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key);
-        /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot1_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_2);
-        /* key = (key * key_2) * 0.25f */
+        /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
+        dot1_v3(round_up(j1 - j0, 8), sketch_g1, k_tile, key_g1);
+        /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
+        dot1_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
+        /* key_g1 = (key_g1 * key_g2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key + r * 96 + j, (load_v3(key + r * 96 + j) * load_v3(key_2 + r * 96 + j)) * 0.25f);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_g1 + r * 96 + j, (load_v3(key_g1 + r * 96 + j) * load_v3(key_g2 + r * 96 + j)) *
+                        0.25f);
                 }
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
             const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const query_3 = all_query_3 + (i0 - i_block) / 16 * 256;
+            float *const query = all_query + (i0 - i_block) / 16 * 256;
             float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
             if (!(((i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984) < j1) && (j0 < min(i1 + n_k - n_q,
                 i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63)))) continue;
-                /* nothing in the tile can be seen */
-            /* score[j][i] = sum over r of key * query_3 */
-            dot2_v3(j1 - j0, key, query_3, score);
+                /* no query sees a key of the tile */
+            /* score[j][i] = sum over r of key_g1 * query */
+            dot2_v3(round_up(i1 - i0, 8), j1 - j0, key_g1, query, score);
             /* score = score * score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                         const vec_v3 score_0 = load_v3(score + j * 16 + i);
                         store_v3(score + j * 16 + i, score_0 * score_0);
                     }
                 }
             }
             if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (min(i0 + n_k - n_q + 1,
-                i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask
-                */
+                i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) { /* the tile is partly outside the mask */
                 /* score = select((j <= (i + (n_k - n_q))) && ((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q),
                    64)) / 64) + -31) <= ((j - floormo ... */
                 const int64_t t_1 = n_k - n_q;
@@ -1850,24 +2006,24 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
             /* row_sum += score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 vec_v3 row_sum_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] = (vec_v3){0};
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    row_sum_in[vector] = (vec_v3){0};
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        row_sum_in[u] += load_v3(score + j * 16 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_in[vector] += load_v3(score + j * 16 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
                 }
             }
             /* sum[e][i] += sum over j of v * score */
             if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1,
                 64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
                 64) + 64) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 seen[2];
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1883,7 +2039,7 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
                 }
             } else
-                dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
     {
@@ -1905,38 +2061,38 @@ TARGET_v3 static void local_blocks_polysketch_rows_v3(const struct call *call, i
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v3 APART void local_blocks_polysketch_begin_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 136);
-    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 136] */
-    float *const recent_2 = (float *)(void *)(part->shared + 16896); /* [back: 31, f: 136, e: 64] */
-    /* recent = 0.0f */
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 136);
+    float *const recent_sum = (float *)(void *)(part->shared + 0); /* [back: 31, f: 136] */
+    float *const recent = (float *)(void *)(part->shared + 16896); /* [back: 31, f: 136, e: 64] */
+    /* recent_sum = 0.0f */
     for (int64_t back = 0; back < 31; back++) {
         for (int64_t f = f0; f < f1; f += 8) {
-            store_v3(recent + back * 136 + f, splat_v3(0.0f));
+            store_v3(recent_sum + back * 136 + f, splat_v3(0.0f));
         }
     }
-    /* recent_2 = 0.0f */
+    /* recent = 0.0f */
     for (int64_t back = 0; back < 31; back++) {
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e = 0; e < 64; e += 8) {
-                store_v3(recent_2 + back * 8704 + f * 64 + e, splat_v3(0.0f));
+                store_v3(recent + back * 8704 + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v3 APART void local_blocks_polysketch_keys_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -1946,15 +2102,15 @@ TARGET_v3 APART void local_blocks_polysketch_keys_v3(const struct call *call, in
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key = (float *)(void *)(part->work + 0); /* [r: 16, j: 64] */
-    float *const key_2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 4096); /* [f: 136, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 16, j: 64] */
+    float *const key_g2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
+    float *const key_features_2 = (float *)(void *)(part->work + 4096); /* [f: 136, j: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 64] */
-    /* state = 0.0f */
+    /* state_sum = 0.0f */
     for (int64_t f = 0; f < 136; f += 8) {
-        store_v3(state + (chunk - chunk0) * 8848 + f, splat_v3(0.0f));
+        store_v3(state_sum + (chunk - chunk0) * 8848 + f, splat_v3(0.0f));
     }
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
@@ -1962,115 +2118,116 @@ TARGET_v3 APART void local_blocks_polysketch_keys_v3(const struct call *call, in
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
-        /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot5_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key);
-        /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot5_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_2);
-        /* key = (key * key_2) * 0.25f */
+        /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
+        dot5_v3(round_up(j1 - j0, 8), sketch_g1, k_tile, key_g1);
+        /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
+        dot5_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
+        /* key_g1 = (key_g1 * key_g2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key + r * 64 + j, (load_v3(key + r * 64 + j) * load_v3(key_2 + r * 64 + j)) * 0.25f);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_g1 + r * 64 + j, (load_v3(key_g1 + r * 64 + j) * load_v3(key_g2 + r * 64 + j)) *
+                        0.25f);
                 }
             }
         }
-        /* key_4 = key * key */
+        /* key_features_2 = key_g1 * key_g1 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t f = 0; f < 136; f++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_4 + f * 64 + j, load_v3(key + (f % 16) * 64 + j) * load_v3(key + (((f % 16) + (f / 16))
-                        % 16) * 64 + j));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_features_2 + f * 64 + j, load_v3(key_g1 + (f % 16) * 64 + j) * load_v3(key_g1 + (((f %
+                        16) + (f / 16)) % 16) * 64 + j));
                 }
             }
         }
-        /* state += key_4 */
+        /* state_sum += key_features_2 */
         for (int64_t f = 0; f < 136; f++) {
             vec_v3 lane_sums = splat_v3(0);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(key_4 + f * 64 + j);
+                const vec_v3 term = load_v3(key_features_2 + f * 64 + j);
                 lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
                     term, splat_v3(0));
             }
             const float total = lane_sum_v3(lane_sums);
-            state[(chunk - chunk0) * 8848 + f] += total;
+            state_sum[(chunk - chunk0) * 8848 + f] += total;
         }
-        /* state_2[f][e] = sum over j of key_4 * v */
-        dot6_v3(j1 - j0, key_4, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8848);
+        /* state[f][e] = sum over j of key_features_2 * v */
+        dot6_v3(j1 - j0, key_features_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8848);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v3 APART void local_blocks_polysketch_fold_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 136);
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 136);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
-    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 136] */
-    float *const before = (float *)(void *)(part->work + 0); /* [f: 136] */
-    float *const recent_2 = (float *)(void *)(part->shared + 16896); /* [back: 31, f: 136, e: 64] */
-    float *const before_2 = (float *)(void *)(part->work + 0); /* [f: 136, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
+    float *const recent_sum = (float *)(void *)(part->shared + 0); /* [back: 31, f: 136] */
+    float *const before_sum = (float *)(void *)(part->work + 0); /* [f: 136] */
+    float *const recent = (float *)(void *)(part->shared + 16896); /* [back: 31, f: 136, e: 64] */
+    float *const before = (float *)(void *)(part->work + 0); /* [f: 136, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = 0.0f */
+        /* before_sum = 0.0f */
         for (int64_t f = f0; f < f1; f += 8) {
-            store_v3(before + f, splat_v3(0.0f));
+            store_v3(before_sum + f, splat_v3(0.0f));
         }
-        /* before += recent */
+        /* before_sum += recent_sum */
         for (int64_t f = f0; f < f1; f += 8) {
-            vec_v3 before_in = (vec_v3){0};
+            vec_v3 before_sum_in = (vec_v3){0};
             for (int64_t back = 0; back < 31; back++) {
-                before_in += load_v3(recent + back * 136 + f);
+                before_sum_in += load_v3(recent_sum + back * 136 + f);
             }
-            store_v3(before + f, load_v3(before + f) + before_in);
+            store_v3(before_sum + f, load_v3(before_sum + f) + before_sum_in);
         }
-        /* recent = state; state = before */
+        /* recent_sum = state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += 8) {
-            store_v3(recent + (chunk % 31) * 136 + f, load_v3(state + (chunk - chunk0) * 8848 + f));
-            store_v3(state + (chunk - chunk0) * 8848 + f, load_v3(before + f));
+            store_v3(recent_sum + (chunk % 31) * 136 + f, load_v3(state_sum + (chunk - chunk0) * 8848 + f));
+            store_v3(state_sum + (chunk - chunk0) * 8848 + f, load_v3(before_sum + f));
         }
-        /* before_2 = 0.0f */
+        /* before = 0.0f */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    store_v3(before_2 + f * 64 + e, splat_v3(0.0f));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(before + f * 64 + e, splat_v3(0.0f));
                 }
             }
         }
-        /* before_2 += recent_2 */
+        /* before += recent */
         for (int64_t back = 0; back < 31; back++) {
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t e = 0; e < 64; e += 8) {
-                    store_v3(before_2 + f * 64 + e, load_v3(before_2 + f * 64 + e) + load_v3(recent_2 + back * 8704 + f
-                        * 64 + e));
+                    store_v3(before + f * 64 + e, load_v3(before + f * 64 + e) + load_v3(recent + back * 8704 + f * 64 +
+                        e));
                 }
             }
         }
-        /* recent_2 = state_2; state_2 = before_2 */
+        /* recent = state; state = before */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    store_v3(recent_2 + (chunk % 31) * 8704 + f * 64 + e,
-                        load_v3(state_2 + (chunk - chunk0) * 8848 + f * 64 + e));
-                    store_v3(state_2 + (chunk - chunk0) * 8848 + f * 64 + e, load_v3(before_2 + f * 64 + e));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(recent + (chunk % 31) * 8704 + f * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 8848 + f * 64 + e));
+                    store_v3(state + (chunk - chunk0) * 8848 + f * 64 + e, load_v3(before + f * 64 + e));
                 }
             }
         }
     }
 }
 
-/* The queries of a chunk meet the states before it, and its own keys. */
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
 TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -2083,18 +2240,18 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
-    float *const query = (float *)(void *)(part->work + 0); /* [r: 16, i: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 4096); /* [r: 16, i: 64] */
-    float *const key_5 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
-    float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 16, j: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 16, i: 64] */
+    float *const query_g2 = (float *)(void *)(part->work + 4096); /* [r: 16, i: 64] */
+    float *const key_g1_2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
+    float *const key_g2_2 = (float *)(void *)(part->work + 8192); /* [r: 16, j: 64] */
     float *const score = (float *)(void *)(part->work + 8192); /* [j: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 4096); /* [f: 136, i: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 38912); /* [i: 64] */
+    float *const query = (float *)(void *)(part->work + 4096); /* [f: 136, i: 64] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 38912); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 39168); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(part->work + 39424); /* [i: 64] */
-    float *const query_6 = (float *)(void *)(part->work + 39680); /* [e: 64, i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 39680); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 56064); /* [e: 64, i: 64] */
     float *const sum_compensation = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
@@ -2110,45 +2267,46 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
-            /* query[r][i] = sum over d of sketch_g1 * q_tile */
-            dot5_v3(round_up(i1 - i0, 16), sketch_g1, q_tile, query);
-            /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-            dot5_v3(round_up(i1 - i0, 16), sketch_g2, q_tile, query_2);
-            /* query = (query * query_2) * 0.25f */
+            /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
+            dot5_v3(round_up(i1 - i0, 8), sketch_g1, q_tile, query_g1);
+            /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
+            dot5_v3(round_up(i1 - i0, 8), sketch_g2, q_tile, query_g2);
+            /* query_g1 = (query_g1 * query_g2) * 0.25f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 16; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        store_v3(query + r * 64 + i, (load_v3(query + r * 64 + i) * load_v3(query_2 + r * 64 + i)) *
-                            0.25f);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(query_g1 + r * 64 + i, (load_v3(query_g1 + r * 64 + i) * load_v3(query_g2 + r * 64 +
+                            i)) * 0.25f);
                     }
                 }
             }
-            /* query_5 = 0.0f */
+            /* row_sum_from_state = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_5 + i, splat_v3(0.0f));
+                store_v3(row_sum_from_state + i, splat_v3(0.0f));
             }
-            /* query_4 = (query * query) * select((f / 16) == 0, 1.0f, 2.0f); query_5 += query_4 * state */
+            /* query = (query_g1 * query_g1) * select((f / 16) == 0, 1.0f, 2.0f);
+               row_sum_from_state += query * state_sum */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 query_5_in[2], query_5_in_whole[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    query_5_in[u] = (vec_v3){0};
-                    query_5_in_whole[u] = (vec_v3){0};
+                vec_v3 row_sum_from_state_in[2], row_sum_from_state_in_whole[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    row_sum_from_state_in[vector] = (vec_v3){0};
+                    row_sum_from_state_in_whole[vector] = (vec_v3){0};
                 }
                 for (int64_t f = 0; f < 136; f++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        const vec_v3 query_4_new0 = (load_v3(query + (f % 16) * 64 + i) * load_v3(query + (((f % 16) +
-                            (f / 16)) % 16) * 64 + i)) * (float)(((f / 16) == 0) ? 1.0 : 2.0);
-                        store_v3(query_4 + f * 64 + i, query_4_new0);
-                        query_5_in[u] += query_4_new0 * (state[(chunk - chunk0) * 8848 + f]);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        const vec_v3 query_new0 = (load_v3(query_g1 + (f % 16) * 64 + i) * load_v3(query_g1 + (((f % 16)
+                            + (f / 16)) % 16) * 64 + i)) * (float)(((f / 16) == 0) ? 1.0 : 2.0);
+                        store_v3(query + f * 64 + i, query_new0);
+                        row_sum_from_state_in[vector] += query_new0 * (state_sum[(chunk - chunk0) * 8848 + f]);
                         if (f % 32 == 31) {
-                            query_5_in_whole[u] += query_5_in[u];
-                            query_5_in[u] = (vec_v3){0};
+                            row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
+                            row_sum_from_state_in[vector] = (vec_v3){0};
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    query_5_in[u] += query_5_in_whole[u];
-                    store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    row_sum_from_state_in[vector] += row_sum_from_state_in_whole[vector];
+                    store_v3(row_sum_from_state + i, load_v3(row_sum_from_state + i) + row_sum_from_state_in[vector]);
                 }
             }
             /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -2156,12 +2314,12 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                 store_v3(row_sum + i, splat_v3(0.0f));
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
-            /* query_6[e][i] = sum over f of state_2 * query_4 */
-            dot7_v3(round_up(i1 - i0, 16), state_2 + (chunk - chunk0) * 8848, query_4, query_6);
+            /* sum_from_state[e][i] = sum over f of state * query */
+            dot7_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 8848, query, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                         store_v3(sum + e * 64 + i, splat_v3(0.0f));
                         store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                     }
@@ -2173,32 +2331,31 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
-                /* key_5[r][j] = sum over d of sketch_g1 * k_tile_2 */
-                dot5_v3(round_up(j1 - j0, 16), sketch_g1, k_tile_2, key_5);
-                /* key_6[r][j] = sum over d of sketch_g2 * k_tile_2 */
-                dot5_v3(round_up(j1 - j0, 16), sketch_g2, k_tile_2, key_6);
-                /* key_5 = (key_5 * key_6) * 0.25f */
+                /* key_g1_2[r][j] = sum over d of sketch_g1 * k_tile_2 */
+                dot5_v3(round_up(j1 - j0, 8), sketch_g1, k_tile_2, key_g1_2);
+                /* key_g2_2[r][j] = sum over d of sketch_g2 * k_tile_2 */
+                dot5_v3(round_up(j1 - j0, 8), sketch_g2, k_tile_2, key_g2_2);
+                /* key_g1_2 = (key_g1_2 * key_g2_2) * 0.25f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t r = 0; r < 16; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                            store_v3(key_5 + r * 64 + j, (load_v3(key_5 + r * 64 + j) * load_v3(key_6 + r * 64 + j)) *
-                                0.25f);
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            store_v3(key_g1_2 + r * 64 + j, (load_v3(key_g1_2 + r * 64 + j) * load_v3(key_g2_2 + r * 64
+                                + j)) * 0.25f);
                         }
                     }
                 }
-                /* score[j][i] = sum over r of key_5 * query */
-                dot8_v3(round_up(i1 - i0, 16), j1 - j0, key_5, query, score);
+                /* score[j][i] = sum over r of key_g1_2 * query_g1 */
+                dot8_v3(round_up(i1 - i0, 8), j1 - j0, key_g1_2, query_g1, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                             const vec_v3 score_1 = load_v3(score + j * 64 + i);
                             store_v3(score + j * 64 + i, score_1 * score_1);
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
                     const int64_t t_2 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2213,22 +2370,22 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        row_sum_in[u] = (vec_v3){0};
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_in[vector] = (vec_v3){0};
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                            row_sum_in[u] += load_v3(score + j * 64 + i);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_in[vector] += load_v3(score + j * 64 + i);
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
-                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
+                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot9_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2241,16 +2398,16 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot10_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select(((row_sum + query_5) + 1.0f) == 0.0f, 0.0f,
-               (sum + query_6) / ((row_sum + query_5) + 1.0f)) */
+            /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
+               (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_6 = (load_v3(row_sum + i) + load_v3(query_5 + i)) + 1.0f;
+                const vec_v3 t_6 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
                 const mask_v3 t_7 = t_6 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
                     store_v3(sum + e * 64 + i, pick_v3(t_7, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(query_6 + e * 64 + i)) / t_6));
+                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_6));
                 }
             }
             /* out = sum, transposed back */
@@ -2259,43 +2416,44 @@ TARGET_v3 APART void local_blocks_polysketch_queries_v3(const struct call *call,
     }
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v3 static void local_blocks_polysketch_linear_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((136 + 31) / 32);
-        turn += part->threads) local_blocks_polysketch_begin_v3(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((136 + 31) / 32); iteration += part->threads)
+        local_blocks_polysketch_begin_v3(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) local_blocks_polysketch_keys_v3(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            local_blocks_polysketch_keys_v3(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((136 + 31) / 32) / 16; turn < (group + 1) * ((136 + 31) / 32) / 16; turn++)
-                local_blocks_polysketch_fold_v3(call, task, part, turn);
+            const int64_t end = (group + 1) * ((136 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((136 + 31) / 32) / 16; iteration < end; iteration++)
+                local_blocks_polysketch_fold_v3(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) local_blocks_polysketch_queries_v3(call, task,
-            part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            local_blocks_polysketch_queries_v3(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
+    synchronise(part);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v3 APART void local_blocks_polysketch_few_begin_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 64, r_q1 = min(r_q0 + 64, rows);
+    const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -2303,62 +2461,63 @@ TARGET_v3 APART void local_blocks_polysketch_few_begin_v3(const struct call *cal
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const query = (float *)(void *)(part->shared + 0); /* [r: 16, r_q: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 4096); /* [r: 16, r_q: 64] */
-    float *const query_3 = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
+    float *const query_g1 = (float *)(void *)(part->shared + 0); /* [r: 16, r_q: 64] */
+    float *const query_g2 = (float *)(void *)(part->shared + 4096); /* [r: 16, r_q: 64] */
+    float *const query = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 8); r_q++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
-    /* query[r][r_q] = sum over d of sketch_g1 * q_tile */
-    dot5_v3(round_up(r_q1 - r_q0, 16), sketch_g1, q_tile + r_q0, query + r_q0);
-    /* query_2[r][r_q] = sum over d of sketch_g2 * q_tile */
-    dot5_v3(round_up(r_q1 - r_q0, 16), sketch_g2, q_tile + r_q0, query_2 + r_q0);
-    /* query_3 = (query * query_2) * 0.25f */
+    /* query_g1[r][r_q] = sum over d of sketch_g1 * q_tile */
+    dot5_v3(round_up(r_q1 - r_q0, 8), sketch_g1, q_tile + r_q0, query_g1 + r_q0);
+    /* query_g2[r][r_q] = sum over d of sketch_g2 * q_tile */
+    dot5_v3(round_up(r_q1 - r_q0, 8), sketch_g2, q_tile + r_q0, query_g2 + r_q0);
+    /* query = (query_g1 * query_g2) * 0.25f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 16; r++) {
-            store_v3(query_3 + r * 64 + r_q, (load_v3(query + r * 64 + r_q) * load_v3(query_2 + r * 64 + r_q)) * 0.25f);
+            store_v3(query + r * 64 + r_q, (load_v3(query_g1 + r * 64 + r_q) * load_v3(query_g2 + r * 64 + r_q)) *
+                0.25f);
         }
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v3 APART void local_blocks_polysketch_few_begin_2_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 28928); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
+    const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
+    float *const carried_sum = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 28928); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        store_v3(carried + r_q, splat_v3(0.0f));
-        store_v3(carried_compensation + r_q, splat_v3(0.0f));
+        store_v3(carried_sum + r_q, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + r_q, splat_v3(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(carried_2 + r_q * 64 + e, splat_v3(0.0f));
-                store_v3(carried_2_compensation + r_q * 64 + e, splat_v3(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + r_q * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + r_q * 64 + e, splat_v3(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -2368,58 +2527,58 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const query_3 = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
-    float *const key = (float *)(void *)(part->work + 0); /* [r: 16, j: 128 of 144] */
-    float *const key_2 = (float *)(void *)(part->work + 9216); /* [r: 16, j: 128 of 144] */
+    float *const query = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 16, j: 128 of 144] */
+    float *const key_g2 = (float *)(void *)(part->work + 9216); /* [r: 16, j: 128 of 144] */
     float *const score = (float *)(void *)(part->work + 9216); /* [r_q: 64, j: 128 of 144] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 18432); /* [d: 64, j: 128 of 144] */
-    /* state = 0.0f */
+    /* state_sum = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q += 8) {
-        store_v3(state + (chunk - chunk0) * 4160 + r_q, splat_v3(0.0f));
+        store_v3(state_sum + (chunk - chunk0) * 4160 + r_q, splat_v3(0.0f));
     }
-    /* state_2 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_v3(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_v3(0.0f));
             }
         }
     }
     for (int64_t j0 = max(chunk * 1024, n_k - n_q - floor_mod(n_k - n_q, 64) - 1984), j_end = min(min(n_k,
-        (chunk + 1) * 1024), min(n_q + n_k - n_q, n_q + n_k - n_q - floor_mod(n_q + n_k - n_q - 1, 64) + 63));
-        j0 < j_end; j0 += 128) {
+        (chunk + 1) * 1024), min(n_k, n_k - floor_mod(n_k - 1, 64) + 63)); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
-        /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_v3(round_up(j1 - j0, 16), sketch_g1, k_tile, key);
-        /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_v3(round_up(j1 - j0, 16), sketch_g2, k_tile, key_2);
-        /* key = (key * key_2) * 0.25f */
+        /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
+        dot11_v3(round_up(j1 - j0, 8), sketch_g1, k_tile, key_g1);
+        /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
+        dot11_v3(round_up(j1 - j0, 8), sketch_g2, k_tile, key_g2);
+        /* key_g1 = (key_g1 * key_g2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key + r * 144 + j, (load_v3(key + r * 144 + j) * load_v3(key_2 + r * 144 + j)) * 0.25f);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_g1 + r * 144 + j, (load_v3(key_g1 + r * 144 + j) * load_v3(key_g2 + r * 144 + j)) *
+                        0.25f);
                 }
             }
         }
-        /* score[r_q][j] = sum over r of query_3 * key */
-        dot12_v3(round_up(j1 - j0, 16), rows, query_3, key, score);
+        /* score[r_q][j] = sum over r of query * key_g1 */
+        dot12_v3(round_up(j1 - j0, 8), rows, query, key_g1, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
                     const vec_v3 score_0 = load_v3(score + r_q * 144 + j);
                     store_v3(score + r_q * 144 + j, score_0 * score_0);
                 }
             }
         }
-        if ((j0 < (n_q + n_k - n_q - floor_mod(n_q + n_k - n_q - 1, 64) - 1985)) || (min(n_k - n_q + 1,
-            n_k - n_q - floor_mod(n_k - n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask */
+        if ((j0 < (n_k - floor_mod(n_k - 1, 64) - 1985)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
+            64) + 64) < j1)) { /* the tile is partly outside the mask */
             /* score = select((j <= ((r_q % n_q) + (n_k - n_q))) && (((((((r_q % n_q) + (n_k - n_q)) - floormod((r_q %
                n_q) + (n_k - n_q), 64)) ... */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2435,7 +2594,7 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
                 }
             }
         }
-        /* state += score */
+        /* state_sum += score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             vec_v3 lane_sums = splat_v3(0);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -2444,14 +2603,13 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
                     term, splat_v3(0));
             }
             const float total = lane_sum_v3(lane_sums);
-            state[(chunk - chunk0) * 4160 + r_q] += total;
+            state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
-        /* state_2[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_q + n_k - n_q - floor_mod(n_q + n_k - n_q - 1,
-            64) - 1985)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
-            64) + 64) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+        /* state[r_q][e] += sum over j of score * v */
+        if (__builtin_expect(((j0 < (n_k - floor_mod(n_k - 1, 64) - 1985)) || (min(n_k - n_q + 1,
+            n_k - n_q - floor_mod(n_k - n_q, 64) + 64) < j1)) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_7 = (r_q % n_q) + n_k - n_q;
@@ -2463,70 +2621,70 @@ TARGET_v3 APART void local_blocks_polysketch_few_keys_v3(const struct call *call
                     const ints_v3 t_10 = (t_6 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
                     seen[j / 8] = __builtin_convertvector((t_6 <= t_7) & ((t_8 <= t_10) & (t_10 <= t_11)), mask_v3);
                 }
-                add_seen_lanes_v3(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                add_seen_lanes_v3(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
                     v_row, j1 - j0, seen);
             }
         } else
-            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v3 APART void local_blocks_polysketch_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 28928); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 28928); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried += state */
+        /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-            add_v3(carried + r_q, carried_compensation + r_q, load_v3(state + (chunk - chunk0) * 4160 + r_q),
-                splat_v3(1));
+            add_v3(carried_sum + r_q, carried_sum_compensation + r_q,
+                load_v3(state_sum + (chunk - chunk0) * 4160 + r_q), splat_v3(1));
         }
-        /* before_2 = carried_2; carried_2 += state_2 */
+        /* before = carried; carried += state */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    add_v3(carried_2 + r_q * 64 + e, carried_2_compensation + r_q * 64 + e,
-                        load_v3(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_v3(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    add_v3(carried + r_q * 64 + e, carried_compensation + r_q * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_v3(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 TARGET_v3 APART void local_blocks_polysketch_few_queries_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select((carried + 1.0f) == 0.0f, 0.0f, carried_2 / (carried + 1.0f)) */
+    /* result = select((carried_sum + 1.0f) == 0.0f, 0.0f, carried / (carried_sum + 1.0f)) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                const float t_12 = carried[r_q] + 1.0f;
-                store_v3(result + r_q * 64 + e, (t_12 == 0.0f) ? splat_v3(0.0f) : load_v3(carried_2 + r_q * 64 + e) /
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                const float t_12 = carried_sum[r_q] + 1.0f;
+                store_v3(result + r_q * 64 + e, (t_12 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r_q * 64 + e) /
                     t_12);
             }
         }
@@ -2537,57 +2695,62 @@ TARGET_v3 APART void local_blocks_polysketch_few_queries_v3(const struct call *c
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v3 static void local_blocks_polysketch_few_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) local_blocks_polysketch_few_begin_v3(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) local_blocks_polysketch_few_begin_2_v3(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        local_blocks_polysketch_few_begin_v3(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        local_blocks_polysketch_few_begin_2_v3(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = max(n_k - n_q - floor_mod(n_k - n_q, 64) - 1984, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) local_blocks_polysketch_few_keys_v3(call, task,
-            part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            local_blocks_polysketch_few_keys_v3(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                local_blocks_polysketch_few_fold_v3(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                local_blocks_polysketch_few_fold_v3(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) local_blocks_polysketch_few_queries_v3(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        local_blocks_polysketch_few_queries_v3(call, task, part, iteration);
+    synchronise(part);
 }
 #endif
 
 /* ==== generic ==== */
 
-/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+/* Each of these types has 4 elements:
+   - vec_any: numbers
+   - mask_any: results of comparisons
+   - ints_any: positions
+   - wide_any: doubles */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 static const ints_any lane_any = {0, 1, 2, 3};
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 INLINE float lane_sum_any(vec_any x)
 {
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
@@ -2595,8 +2758,7 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 4 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -2613,7 +2775,7 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -2630,7 +2792,7 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -2641,7 +2803,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -2656,7 +2819,7 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
@@ -2667,8 +2830,7 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
     int64_t steps, const mask_any *seen)
 {
@@ -2677,12 +2839,16 @@ APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, c
             if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
     vec_any sum[6][2];
@@ -2697,20 +2863,20 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 4;
-            if (then == 3) {
+            if (update == 3) {
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
-                sum[r][v]);
+            store_any(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
+/* Prefetches rows of `width` numbers. */
 INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -2718,48 +2884,103 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_any; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
+   because
+   rounding errors grow with the number of terms. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_any for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 4) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 4;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_any(vectors, lanes);
+    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
@@ -2773,16 +2994,16 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_any, and widened, some rows at a
-   time. A single row takes 32 lanes at once, and so reads b in the order in which it lies. */
-INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_any, and widened 16 rows at a time. A single row
+   takes 32 lanes at once, and so reads b in the order of memory. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (64) fetch_any(16, lanes, b + 64 * b_step, b_step);
+        if (rows == 1 && update == 1) {
+            fetch_any(16, lanes, b + 64 * b_step, b_step);
             int64_t x = 0;
             for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
@@ -2791,120 +3012,134 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* not all at once: so many can be under way */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* a core has few misses in flight */
             fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
             asked = ask;
-            dot_any(vectors, vectors * 4, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
-                then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* dot_any with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     float row[128];
-    (void)odd;
+    (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_any. */
+/* dot_any with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_any, so that they round as there. */
 INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 4; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 4; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_any(1, 4, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 4, 1 * 4, c + x, c_row, then,
+            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 4, 4, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
-/* The products of the code below: dot_any with what is constant in them. */
+/* The products of the code below, each compiled once: dot_any with its constant arguments. */
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 16, c, 16, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 96, c, 96, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/96, c, /*c_row=*/96, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 16, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot6_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(2, 64, 136, 4, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/136, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 64, 4, 136, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/136, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 16, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 16, 4, 64, 32, a, 1, 16, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 16, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2914,7 +3149,8 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 128 - 1) / 128, i0 = (tiles - 1 - task % tiles) * 128,
+        i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -2926,11 +3162,11 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const query = (float *)(void *)(work + 0); /* [r: 16, i: 16] */
-    float *const query_2 = (float *)(void *)(work + 1024); /* [r: 16, i: 16] */
-    float *const all_query_3 = (float *)(void *)(work + 2048); /* [r: 16, i: 16, 8 times] */
-    float *const key = (float *)(void *)(work + 10240); /* [r: 16, j: 96] */
-    float *const key_2 = (float *)(void *)(work + 16384); /* [r: 16, j: 96] */
+    float *const query_g1 = (float *)(void *)(work + 0); /* [r: 16, i: 16] */
+    float *const query_g2 = (float *)(void *)(work + 1024); /* [r: 16, i: 16] */
+    float *const all_query = (float *)(void *)(work + 2048); /* [r: 16, i: 16, 8 times] */
+    float *const key_g1 = (float *)(void *)(work + 10240); /* [r: 16, j: 96] */
+    float *const key_g2 = (float *)(void *)(work + 16384); /* [r: 16, j: 96] */
     float *const score = (float *)(void *)(work + 16384); /* [j: 96, i: 16] */
     float *const all_row_sum = (float *)(void *)(work + 22528); /* [i: 16, 8 times] */
     float *const all_row_sum_compensation = (float *)(void *)(work + 23040); /* [i: 16, 8 times] */
@@ -2943,7 +3179,7 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
     float *const k_tile = (float *)(void *)(work + 89088); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
         const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-        float *const query_3 = all_query_3 + (i0 - i_block) / 16 * 256;
+        float *const query = all_query + (i0 - i_block) / 16 * 256;
         float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
         float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
@@ -2952,15 +3188,15 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-        /* query[r][i] = sum over d of sketch_g1 * q_tile */
-        dot0_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query);
-        /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-        dot0_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_2);
-        /* query_3 = (query * query_2) * 0.25f */
+        /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
+        dot0_any(round_up(i1 - i0, 4), sketch_g1, q_tile, query_g1);
+        /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
+        dot0_any(round_up(i1 - i0, 4), sketch_g2, q_tile, query_g2);
+        /* query = (query_g1 * query_g2) * 0.25f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(query_3 + r * 16 + i, (load_any(query + r * 16 + i) * load_any(query_2 + r * 16 + i)) *
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query + r * 16 + i, (load_any(query_g1 + r * 16 + i) * load_any(query_g2 + r * 16 + i)) *
                         0.25f);
                 }
             }
@@ -2973,7 +3209,7 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                     store_any(sum + e * 16 + i, splat_any(0.0f));
                     store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
                 }
@@ -2987,42 +3223,42 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
-        /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot1_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key);
-        /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot1_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_2);
-        /* key = (key * key_2) * 0.25f */
+        /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
+        dot1_any(round_up(j1 - j0, 4), sketch_g1, k_tile, key_g1);
+        /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
+        dot1_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
+        /* key_g1 = (key_g1 * key_g2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key + r * 96 + j, (load_any(key + r * 96 + j) * load_any(key_2 + r * 96 + j)) * 0.25f);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_g1 + r * 96 + j, (load_any(key_g1 + r * 96 + j) * load_any(key_g2 + r * 96 + j)) *
+                        0.25f);
                 }
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
             const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const query_3 = all_query_3 + (i0 - i_block) / 16 * 256;
+            float *const query = all_query + (i0 - i_block) / 16 * 256;
             float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
             if (!(((i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) - 1984) < j1) && (j0 < min(i1 + n_k - n_q,
                 i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) + 63)))) continue;
-                /* nothing in the tile can be seen */
-            /* score[j][i] = sum over r of key * query_3 */
-            dot2_any(round_up(i1 - i0, 8), j1 - j0, key, query_3, score);
+                /* no query sees a key of the tile */
+            /* score[j][i] = sum over r of key_g1 * query */
+            dot2_any(round_up(i1 - i0, 4), j1 - j0, key_g1, query, score);
             /* score = score * score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         const vec_any score_0 = load_any(score + j * 16 + i);
                         store_any(score + j * 16 + i, score_0 * score_0);
                     }
                 }
             }
             if ((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1, 64) - 1985)) || (min(i0 + n_k - n_q + 1,
-                i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask
-                */
+                i0 + n_k - n_q - floor_mod(i0 + n_k - n_q, 64) + 64) < j1)) { /* the tile is partly outside the mask */
                 /* score = select((j <= (i + (n_k - n_q))) && ((((((i + (n_k - n_q)) - floormod(i + (n_k - n_q),
                    64)) / 64) + -31) <= ((j - floormo ... */
                 const int64_t t_1 = n_k - n_q;
@@ -3041,24 +3277,24 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
             /* row_sum += score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 vec_any row_sum_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] = (vec_any){0};
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    row_sum_in[vector] = (vec_any){0};
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        row_sum_in[u] += load_any(score + j * 16 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_in[vector] += load_any(score + j * 16 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
                 }
             }
             /* sum[e][i] += sum over j of v * score */
             if (__builtin_expect(((j0 < (i1 + n_k - n_q - floor_mod(i1 + n_k - n_q - 1,
                 64) - 1985)) || (min(i0 + n_k - n_q + 1, i0 + n_k - n_q - floor_mod(i0 + n_k - n_q,
                 64) + 64) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any seen[4];
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3074,7 +3310,7 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
                 }
             } else
-                dot4_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
     {
@@ -3096,38 +3332,38 @@ static void local_blocks_polysketch_rows_any(const struct call *call, int64_t ta
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 APART void local_blocks_polysketch_begin_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 136);
-    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 136] */
-    float *const recent_2 = (float *)(void *)(part->shared + 16896); /* [back: 31, f: 136, e: 64] */
-    /* recent = 0.0f */
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 136);
+    float *const recent_sum = (float *)(void *)(part->shared + 0); /* [back: 31, f: 136] */
+    float *const recent = (float *)(void *)(part->shared + 16896); /* [back: 31, f: 136, e: 64] */
+    /* recent_sum = 0.0f */
     for (int64_t back = 0; back < 31; back++) {
         for (int64_t f = f0; f < f1; f += 4) {
-            store_any(recent + back * 136 + f, splat_any(0.0f));
+            store_any(recent_sum + back * 136 + f, splat_any(0.0f));
         }
     }
-    /* recent_2 = 0.0f */
+    /* recent = 0.0f */
     for (int64_t back = 0; back < 31; back++) {
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e = 0; e < 64; e += 4) {
-                store_any(recent_2 + back * 8704 + f * 64 + e, splat_any(0.0f));
+                store_any(recent + back * 8704 + f * 64 + e, splat_any(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 APART void local_blocks_polysketch_keys_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -3137,15 +3373,15 @@ APART void local_blocks_polysketch_keys_any(const struct call *call, int64_t tas
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const key = (float *)(void *)(part->work + 0); /* [r: 16, j: 64] */
-    float *const key_2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 4096); /* [f: 136, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 16, j: 64] */
+    float *const key_g2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
+    float *const key_features_2 = (float *)(void *)(part->work + 4096); /* [f: 136, j: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 64] */
-    /* state = 0.0f */
+    /* state_sum = 0.0f */
     for (int64_t f = 0; f < 136; f += 4) {
-        store_any(state + (chunk - chunk0) * 8848 + f, splat_any(0.0f));
+        store_any(state_sum + (chunk - chunk0) * 8848 + f, splat_any(0.0f));
     }
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
@@ -3153,115 +3389,116 @@ APART void local_blocks_polysketch_keys_any(const struct call *call, int64_t tas
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
-        /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot5_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key);
-        /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot5_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_2);
-        /* key = (key * key_2) * 0.25f */
+        /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
+        dot5_any(round_up(j1 - j0, 4), sketch_g1, k_tile, key_g1);
+        /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
+        dot5_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
+        /* key_g1 = (key_g1 * key_g2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key + r * 64 + j, (load_any(key + r * 64 + j) * load_any(key_2 + r * 64 + j)) * 0.25f);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_g1 + r * 64 + j, (load_any(key_g1 + r * 64 + j) * load_any(key_g2 + r * 64 + j)) *
+                        0.25f);
                 }
             }
         }
-        /* key_4 = key * key */
+        /* key_features_2 = key_g1 * key_g1 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t f = 0; f < 136; f++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_4 + f * 64 + j, load_any(key + (f % 16) * 64 + j) * load_any(key + (((f % 16) + (f /
-                        16)) % 16) * 64 + j));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_features_2 + f * 64 + j, load_any(key_g1 + (f % 16) * 64 + j) * load_any(key_g1 + (((f
+                        % 16) + (f / 16)) % 16) * 64 + j));
                 }
             }
         }
-        /* state += key_4 */
+        /* state_sum += key_features_2 */
         for (int64_t f = 0; f < 136; f++) {
             vec_any lane_sums = splat_any(0);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(key_4 + f * 64 + j);
+                const vec_any term = load_any(key_features_2 + f * 64 + j);
                 lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                     mask_any), term, splat_any(0));
             }
             const float total = lane_sum_any(lane_sums);
-            state[(chunk - chunk0) * 8848 + f] += total;
+            state_sum[(chunk - chunk0) * 8848 + f] += total;
         }
-        /* state_2[f][e] = sum over j of key_4 * v */
-        dot6_any(j1 - j0, key_4, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8848);
+        /* state[f][e] = sum over j of key_features_2 * v */
+        dot6_any(j1 - j0, key_features_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8848);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 APART void local_blocks_polysketch_fold_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 136);
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 136);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
-    float *const recent = (float *)(void *)(part->shared + 0); /* [back: 31, f: 136] */
-    float *const before = (float *)(void *)(part->work + 0); /* [f: 136] */
-    float *const recent_2 = (float *)(void *)(part->shared + 16896); /* [back: 31, f: 136, e: 64] */
-    float *const before_2 = (float *)(void *)(part->work + 0); /* [f: 136, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
+    float *const recent_sum = (float *)(void *)(part->shared + 0); /* [back: 31, f: 136] */
+    float *const before_sum = (float *)(void *)(part->work + 0); /* [f: 136] */
+    float *const recent = (float *)(void *)(part->shared + 16896); /* [back: 31, f: 136, e: 64] */
+    float *const before = (float *)(void *)(part->work + 0); /* [f: 136, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = 0.0f */
+        /* before_sum = 0.0f */
         for (int64_t f = f0; f < f1; f += 4) {
-            store_any(before + f, splat_any(0.0f));
+            store_any(before_sum + f, splat_any(0.0f));
         }
-        /* before += recent */
+        /* before_sum += recent_sum */
         for (int64_t f = f0; f < f1; f += 4) {
-            vec_any before_in = (vec_any){0};
+            vec_any before_sum_in = (vec_any){0};
             for (int64_t back = 0; back < 31; back++) {
-                before_in += load_any(recent + back * 136 + f);
+                before_sum_in += load_any(recent_sum + back * 136 + f);
             }
-            store_any(before + f, load_any(before + f) + before_in);
+            store_any(before_sum + f, load_any(before_sum + f) + before_sum_in);
         }
-        /* recent = state; state = before */
+        /* recent_sum = state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += 4) {
-            store_any(recent + (chunk % 31) * 136 + f, load_any(state + (chunk - chunk0) * 8848 + f));
-            store_any(state + (chunk - chunk0) * 8848 + f, load_any(before + f));
+            store_any(recent_sum + (chunk % 31) * 136 + f, load_any(state_sum + (chunk - chunk0) * 8848 + f));
+            store_any(state_sum + (chunk - chunk0) * 8848 + f, load_any(before_sum + f));
         }
-        /* before_2 = 0.0f */
+        /* before = 0.0f */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    store_any(before_2 + f * 64 + e, splat_any(0.0f));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(before + f * 64 + e, splat_any(0.0f));
                 }
             }
         }
-        /* before_2 += recent_2 */
+        /* before += recent */
         for (int64_t back = 0; back < 31; back++) {
             for (int64_t f = f0; f < f1; f++) {
                 for (int64_t e = 0; e < 64; e += 4) {
-                    store_any(before_2 + f * 64 + e, load_any(before_2 + f * 64 + e) + load_any(recent_2 + back * 8704 +
-                        f * 64 + e));
+                    store_any(before + f * 64 + e, load_any(before + f * 64 + e) + load_any(recent + back * 8704 + f *
+                        64 + e));
                 }
             }
         }
-        /* recent_2 = state_2; state_2 = before_2 */
+        /* recent = state; state = before */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    store_any(recent_2 + (chunk % 31) * 8704 + f * 64 + e,
-                        load_any(state_2 + (chunk - chunk0) * 8848 + f * 64 + e));
-                    store_any(state_2 + (chunk - chunk0) * 8848 + f * 64 + e, load_any(before_2 + f * 64 + e));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(recent + (chunk % 31) * 8704 + f * 64 + e,
+                        load_any(state + (chunk - chunk0) * 8848 + f * 64 + e));
+                    store_any(state + (chunk - chunk0) * 8848 + f * 64 + e, load_any(before + f * 64 + e));
                 }
             }
         }
     }
 }
 
-/* The queries of a chunk meet the states before it, and its own keys. */
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
 APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -3274,18 +3511,18 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
-    float *const state_2 = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
-    float *const query = (float *)(void *)(part->work + 0); /* [r: 16, i: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 4096); /* [r: 16, i: 64] */
-    float *const key_5 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
-    float *const key_6 = (float *)(void *)(part->work + 8192); /* [r: 16, j: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 136] */
+    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
+    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 16, i: 64] */
+    float *const query_g2 = (float *)(void *)(part->work + 4096); /* [r: 16, i: 64] */
+    float *const key_g1_2 = (float *)(void *)(part->work + 4096); /* [r: 16, j: 64] */
+    float *const key_g2_2 = (float *)(void *)(part->work + 8192); /* [r: 16, j: 64] */
     float *const score = (float *)(void *)(part->work + 8192); /* [j: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 4096); /* [f: 136, i: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 38912); /* [i: 64] */
+    float *const query = (float *)(void *)(part->work + 4096); /* [f: 136, i: 64] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 38912); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 39168); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(part->work + 39424); /* [i: 64] */
-    float *const query_6 = (float *)(void *)(part->work + 39680); /* [e: 64, i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 39680); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 56064); /* [e: 64, i: 64] */
     float *const sum_compensation = (float *)(void *)(part->work + 72448); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
@@ -3301,45 +3538,46 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
-            /* query[r][i] = sum over d of sketch_g1 * q_tile */
-            dot5_any(round_up(i1 - i0, 8), sketch_g1, q_tile, query);
-            /* query_2[r][i] = sum over d of sketch_g2 * q_tile */
-            dot5_any(round_up(i1 - i0, 8), sketch_g2, q_tile, query_2);
-            /* query = (query * query_2) * 0.25f */
+            /* query_g1[r][i] = sum over d of sketch_g1 * q_tile */
+            dot5_any(round_up(i1 - i0, 4), sketch_g1, q_tile, query_g1);
+            /* query_g2[r][i] = sum over d of sketch_g2 * q_tile */
+            dot5_any(round_up(i1 - i0, 4), sketch_g2, q_tile, query_g2);
+            /* query_g1 = (query_g1 * query_g2) * 0.25f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 16; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        store_any(query + r * 64 + i, (load_any(query + r * 64 + i) * load_any(query_2 + r * 64 + i)) *
-                            0.25f);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(query_g1 + r * 64 + i, (load_any(query_g1 + r * 64 + i) * load_any(query_g2 + r * 64 +
+                            i)) * 0.25f);
                     }
                 }
             }
-            /* query_5 = 0.0f */
+            /* row_sum_from_state = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_5 + i, splat_any(0.0f));
+                store_any(row_sum_from_state + i, splat_any(0.0f));
             }
-            /* query_4 = (query * query) * select((f / 16) == 0, 1.0f, 2.0f); query_5 += query_4 * state */
+            /* query = (query_g1 * query_g1) * select((f / 16) == 0, 1.0f, 2.0f);
+               row_sum_from_state += query * state_sum */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any query_5_in[2], query_5_in_whole[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    query_5_in[u] = (vec_any){0};
-                    query_5_in_whole[u] = (vec_any){0};
+                vec_any row_sum_from_state_in[2], row_sum_from_state_in_whole[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    row_sum_from_state_in[vector] = (vec_any){0};
+                    row_sum_from_state_in_whole[vector] = (vec_any){0};
                 }
                 for (int64_t f = 0; f < 136; f++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        const vec_any query_4_new0 = (load_any(query + (f % 16) * 64 + i) * load_any(query + (((f % 16)
-                            + (f / 16)) % 16) * 64 + i)) * (float)(((f / 16) == 0) ? 1.0 : 2.0);
-                        store_any(query_4 + f * 64 + i, query_4_new0);
-                        query_5_in[u] += query_4_new0 * (state[(chunk - chunk0) * 8848 + f]);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        const vec_any query_new0 = (load_any(query_g1 + (f % 16) * 64 + i) * load_any(query_g1 + (((f %
+                            16) + (f / 16)) % 16) * 64 + i)) * (float)(((f / 16) == 0) ? 1.0 : 2.0);
+                        store_any(query + f * 64 + i, query_new0);
+                        row_sum_from_state_in[vector] += query_new0 * (state_sum[(chunk - chunk0) * 8848 + f]);
                         if (f % 32 == 31) {
-                            query_5_in_whole[u] += query_5_in[u];
-                            query_5_in[u] = (vec_any){0};
+                            row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
+                            row_sum_from_state_in[vector] = (vec_any){0};
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    query_5_in[u] += query_5_in_whole[u];
-                    store_any(query_5 + i, load_any(query_5 + i) + query_5_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    row_sum_from_state_in[vector] += row_sum_from_state_in_whole[vector];
+                    store_any(row_sum_from_state + i, load_any(row_sum_from_state + i) + row_sum_from_state_in[vector]);
                 }
             }
             /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -3347,12 +3585,12 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                 store_any(row_sum + i, splat_any(0.0f));
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
-            /* query_6[e][i] = sum over f of state_2 * query_4 */
-            dot7_any(round_up(i1 - i0, 8), state_2 + (chunk - chunk0) * 8848, query_4, query_6);
+            /* sum_from_state[e][i] = sum over f of state * query */
+            dot7_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 8848, query, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         store_any(sum + e * 64 + i, splat_any(0.0f));
                         store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                     }
@@ -3364,32 +3602,31 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
-                /* key_5[r][j] = sum over d of sketch_g1 * k_tile_2 */
-                dot5_any(round_up(j1 - j0, 8), sketch_g1, k_tile_2, key_5);
-                /* key_6[r][j] = sum over d of sketch_g2 * k_tile_2 */
-                dot5_any(round_up(j1 - j0, 8), sketch_g2, k_tile_2, key_6);
-                /* key_5 = (key_5 * key_6) * 0.25f */
+                /* key_g1_2[r][j] = sum over d of sketch_g1 * k_tile_2 */
+                dot5_any(round_up(j1 - j0, 4), sketch_g1, k_tile_2, key_g1_2);
+                /* key_g2_2[r][j] = sum over d of sketch_g2 * k_tile_2 */
+                dot5_any(round_up(j1 - j0, 4), sketch_g2, k_tile_2, key_g2_2);
+                /* key_g1_2 = (key_g1_2 * key_g2_2) * 0.25f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 16; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                            store_any(key_5 + r * 64 + j, (load_any(key_5 + r * 64 + j) * load_any(key_6 + r * 64 + j))
-                                * 0.25f);
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            store_any(key_g1_2 + r * 64 + j, (load_any(key_g1_2 + r * 64 + j) * load_any(key_g2_2 + r *
+                                64 + j)) * 0.25f);
                         }
                     }
                 }
-                /* score[j][i] = sum over r of key_5 * query */
-                dot8_any(round_up(i1 - i0, 8), j1 - j0, key_5, query, score);
+                /* score[j][i] = sum over r of key_g1_2 * query_g1 */
+                dot8_any(round_up(i1 - i0, 4), j1 - j0, key_g1_2, query_g1, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                             const vec_any score_1 = load_any(score + j * 64 + i);
                             store_any(score + j * 64 + i, score_1 * score_1);
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
                     const int64_t t_2 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3404,22 +3641,22 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     vec_any row_sum_in[2];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        row_sum_in[u] = (vec_any){0};
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_in[vector] = (vec_any){0};
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                            row_sum_in[u] += load_any(score + j * 64 + i);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_in[vector] += load_any(score + j * 64 + i);
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
-                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
+                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot9_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -3432,16 +3669,16 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot10_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select(((row_sum + query_5) + 1.0f) == 0.0f, 0.0f,
-               (sum + query_6) / ((row_sum + query_5) + 1.0f)) */
+            /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
+               (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_6 = (load_any(row_sum + i) + load_any(query_5 + i)) + 1.0f;
+                const vec_any t_6 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
                 const mask_any t_7 = t_6 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
                     store_any(sum + e * 64 + i, pick_any(t_7, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(query_6 + e * 64 + i)) / t_6));
+                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_6));
                 }
             }
             /* out = sum, transposed back */
@@ -3450,43 +3687,44 @@ APART void local_blocks_polysketch_queries_any(const struct call *call, int64_t 
     }
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 static void local_blocks_polysketch_linear_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((136 + 31) / 32);
-        turn += part->threads) local_blocks_polysketch_begin_any(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((136 + 31) / 32); iteration += part->threads)
+        local_blocks_polysketch_begin_any(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) local_blocks_polysketch_keys_any(call, task,
-            part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            local_blocks_polysketch_keys_any(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((136 + 31) / 32) / 16; turn < (group + 1) * ((136 + 31) / 32) / 16; turn++)
-                local_blocks_polysketch_fold_any(call, task, part, turn);
+            const int64_t end = (group + 1) * ((136 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((136 + 31) / 32) / 16; iteration < end; iteration++)
+                local_blocks_polysketch_fold_any(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) local_blocks_polysketch_queries_any(call, task,
-            part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            local_blocks_polysketch_queries_any(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
+    synchronise(part);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 APART void local_blocks_polysketch_few_begin_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 64, r_q1 = min(r_q0 + 64, rows);
+    const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -3494,63 +3732,63 @@ APART void local_blocks_polysketch_few_begin_any(const struct call *call, int64_
     const int64_t q_head = call->p.q.head;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const query = (float *)(void *)(part->shared + 0); /* [r: 16, r_q: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 4096); /* [r: 16, r_q: 64] */
-    float *const query_3 = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
+    float *const query_g1 = (float *)(void *)(part->shared + 0); /* [r: 16, r_q: 64] */
+    float *const query_g2 = (float *)(void *)(part->shared + 4096); /* [r: 16, r_q: 64] */
+    float *const query = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 4); r_q++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
-    /* query[r][r_q] = sum over d of sketch_g1 * q_tile */
-    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g1, q_tile + r_q0, query + r_q0);
-    /* query_2[r][r_q] = sum over d of sketch_g2 * q_tile */
-    dot5_any(round_up(r_q1 - r_q0, 8), sketch_g2, q_tile + r_q0, query_2 + r_q0);
-    /* query_3 = (query * query_2) * 0.25f */
+    /* query_g1[r][r_q] = sum over d of sketch_g1 * q_tile */
+    dot5_any(round_up(r_q1 - r_q0, 4), sketch_g1, q_tile + r_q0, query_g1 + r_q0);
+    /* query_g2[r][r_q] = sum over d of sketch_g2 * q_tile */
+    dot5_any(round_up(r_q1 - r_q0, 4), sketch_g2, q_tile + r_q0, query_g2 + r_q0);
+    /* query = (query_g1 * query_g2) * 0.25f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 16; r++) {
-            store_any(query_3 + r * 64 + r_q, (load_any(query + r * 64 + r_q) * load_any(query_2 + r * 64 + r_q)) *
+            store_any(query + r * 64 + r_q, (load_any(query_g1 + r * 64 + r_q) * load_any(query_g2 + r * 64 + r_q)) *
                 0.25f);
         }
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 APART void local_blocks_polysketch_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 28928); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
+    const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
+    float *const carried_sum = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 28928); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        store_any(carried + r_q, splat_any(0.0f));
-        store_any(carried_compensation + r_q, splat_any(0.0f));
+        store_any(carried_sum + r_q, splat_any(0.0f));
+        store_any(carried_sum_compensation + r_q, splat_any(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(carried_2 + r_q * 64 + e, splat_any(0.0f));
-                store_any(carried_2_compensation + r_q * 64 + e, splat_any(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + r_q * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + r_q * 64 + e, splat_any(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -3560,58 +3798,58 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
     const int64_t v_row = call->p.v.row;
     const float *const sketch_g1 = call->params->sketch_g1;
     const float *const sketch_g2 = call->params->sketch_g2;
-    float *const query_3 = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
-    float *const key = (float *)(void *)(part->work + 0); /* [r: 16, j: 128 of 144] */
-    float *const key_2 = (float *)(void *)(part->work + 9216); /* [r: 16, j: 128 of 144] */
+    float *const query = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
+    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 16, j: 128 of 144] */
+    float *const key_g2 = (float *)(void *)(part->work + 9216); /* [r: 16, j: 128 of 144] */
     float *const score = (float *)(void *)(part->work + 9216); /* [r_q: 64, j: 128 of 144] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 18432); /* [d: 64, j: 128 of 144] */
-    /* state = 0.0f */
+    /* state_sum = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q += 4) {
-        store_any(state + (chunk - chunk0) * 4160 + r_q, splat_any(0.0f));
+        store_any(state_sum + (chunk - chunk0) * 4160 + r_q, splat_any(0.0f));
     }
-    /* state_2 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_any(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_any(0.0f));
             }
         }
     }
     for (int64_t j0 = max(chunk * 1024, n_k - n_q - floor_mod(n_k - n_q, 64) - 1984), j_end = min(min(n_k,
-        (chunk + 1) * 1024), min(n_q + n_k - n_q, n_q + n_k - n_q - floor_mod(n_q + n_k - n_q - 1, 64) + 63));
-        j0 < j_end; j0 += 128) {
+        (chunk + 1) * 1024), min(n_k, n_k - floor_mod(n_k - 1, 64) + 63)); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
-        /* key[r][j] = sum over d of sketch_g1 * k_tile */
-        dot11_any(round_up(j1 - j0, 8), sketch_g1, k_tile, key);
-        /* key_2[r][j] = sum over d of sketch_g2 * k_tile */
-        dot11_any(round_up(j1 - j0, 8), sketch_g2, k_tile, key_2);
-        /* key = (key * key_2) * 0.25f */
+        /* key_g1[r][j] = sum over d of sketch_g1 * k_tile */
+        dot11_any(round_up(j1 - j0, 4), sketch_g1, k_tile, key_g1);
+        /* key_g2[r][j] = sum over d of sketch_g2 * k_tile */
+        dot11_any(round_up(j1 - j0, 4), sketch_g2, k_tile, key_g2);
+        /* key_g1 = (key_g1 * key_g2) * 0.25f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 16; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key + r * 144 + j, (load_any(key + r * 144 + j) * load_any(key_2 + r * 144 + j)) * 0.25f);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_g1 + r * 144 + j, (load_any(key_g1 + r * 144 + j) * load_any(key_g2 + r * 144 + j)) *
+                        0.25f);
                 }
             }
         }
-        /* score[r_q][j] = sum over r of query_3 * key */
-        dot12_any(round_up(j1 - j0, 8), rows, query_3, key, score);
+        /* score[r_q][j] = sum over r of query * key_g1 */
+        dot12_any(round_up(j1 - j0, 4), rows, query, key_g1, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
                     const vec_any score_0 = load_any(score + r_q * 144 + j);
                     store_any(score + r_q * 144 + j, score_0 * score_0);
                 }
             }
         }
-        if ((j0 < (n_q + n_k - n_q - floor_mod(n_q + n_k - n_q - 1, 64) - 1985)) || (min(n_k - n_q + 1,
-            n_k - n_q - floor_mod(n_k - n_q, 64) + 64) < j1)) { /* the tile is not wholly inside the mask */
+        if ((j0 < (n_k - floor_mod(n_k - 1, 64) - 1985)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
+            64) + 64) < j1)) { /* the tile is partly outside the mask */
             /* score = select((j <= ((r_q % n_q) + (n_k - n_q))) && (((((((r_q % n_q) + (n_k - n_q)) - floormod((r_q %
                n_q) + (n_k - n_q), 64)) ... */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3627,7 +3865,7 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
                 }
             }
         }
-        /* state += score */
+        /* state_sum += score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             vec_any lane_sums = splat_any(0);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -3636,14 +3874,13 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
                     mask_any), term, splat_any(0));
             }
             const float total = lane_sum_any(lane_sums);
-            state[(chunk - chunk0) * 4160 + r_q] += total;
+            state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
-        /* state_2[r_q][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_q + n_k - n_q - floor_mod(n_q + n_k - n_q - 1,
-            64) - 1985)) || (min(n_k - n_q + 1, n_k - n_q - floor_mod(n_k - n_q,
-            64) + 64) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+        /* state[r_q][e] += sum over j of score * v */
+        if (__builtin_expect(((j0 < (n_k - floor_mod(n_k - 1, 64) - 1985)) || (min(n_k - n_q + 1,
+            n_k - n_q - floor_mod(n_k - n_q, 64) + 64) < j1)) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_7 = (r_q % n_q) + n_k - n_q;
@@ -3655,70 +3892,70 @@ APART void local_blocks_polysketch_few_keys_any(const struct call *call, int64_t
                     const ints_any t_10 = (t_6 - (r9 + (((r9 != 0) & ((r9 < 0) != (64 < 0))) & 64))) / 64;
                     seen[j / 4] = __builtin_convertvector((t_6 <= t_7) & ((t_8 <= t_10) & (t_10 <= t_11)), mask_any);
                 }
-                add_seen_lanes_any(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                add_seen_lanes_any(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
                     v_row, j1 - j0, seen);
             }
         } else
-            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 APART void local_blocks_polysketch_few_fold_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 28928); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 28928); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried += state */
+        /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-            add_any(carried + r_q, carried_compensation + r_q, load_any(state + (chunk - chunk0) * 4160 + r_q),
-                splat_any(1));
+            add_any(carried_sum + r_q, carried_sum_compensation + r_q,
+                load_any(state_sum + (chunk - chunk0) * 4160 + r_q), splat_any(1));
         }
-        /* before_2 = carried_2; carried_2 += state_2 */
+        /* before = carried; carried += state */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    add_any(carried_2 + r_q * 64 + e, carried_2_compensation + r_q * 64 + e,
-                        load_any(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_any(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    add_any(carried + r_q * 64 + e, carried_compensation + r_q * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_any(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 APART void local_blocks_polysketch_few_queries_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select((carried + 1.0f) == 0.0f, 0.0f, carried_2 / (carried + 1.0f)) */
+    /* result = select((carried_sum + 1.0f) == 0.0f, 0.0f, carried / (carried_sum + 1.0f)) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                const float t_12 = carried[r_q] + 1.0f;
-                store_any(result + r_q * 64 + e, (t_12 == 0.0f) ? splat_any(0.0f) : load_any(carried_2 + r_q * 64 + e) /
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                const float t_12 = carried_sum[r_q] + 1.0f;
+                store_any(result + r_q * 64 + e, (t_12 == 0.0f) ? splat_any(0.0f) : load_any(carried + r_q * 64 + e) /
                     t_12);
             }
         }
@@ -3729,88 +3966,100 @@ APART void local_blocks_polysketch_few_queries_any(const struct call *call, int6
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 static void local_blocks_polysketch_few_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) local_blocks_polysketch_few_begin_any(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) local_blocks_polysketch_few_begin_2_any(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        local_blocks_polysketch_few_begin_any(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        local_blocks_polysketch_few_begin_2_any(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = max(n_k - n_q - floor_mod(n_k - n_q, 64) - 1984, 0) / 1024;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) local_blocks_polysketch_few_keys_any(call, task,
-            part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            local_blocks_polysketch_few_keys_any(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                local_blocks_polysketch_few_fold_any(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                local_blocks_polysketch_few_fold_any(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) local_blocks_polysketch_few_queries_any(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        local_blocks_polysketch_few_queries_any(call, task, part, iteration);
+    synchronise(part);
 }
 
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
-    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t own;   /* bytes of workspace a thread */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    size_t own;   /* bytes of workspace for each thread */
+    int64_t of_pair, of_token; /* approximate multiply-adds for a pair of a query and a key, or for a token; one is 0 */
     size_t shared, slot, slots; /* of the threads on a head; for a chunk; such slots that a thread brings */
-    int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
+    int together; /* heads that all threads share: 0: none, 1: heads left over, 2: all heads */
 };
 
-/* By the number of keys: with more the linear form takes less work. */
-/* For up to some rows, the queries of all heads that share keys, keys are in the lanes. */
-static struct version version(int64_t n_k, int64_t rows)
+/* The version depends on the number of keys. The linear form takes less work if there are many keys. */
+/* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
+   lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
+   With MANY_KEYS or more keys the result is always 1: keys then come from memory, and are read once for all queries. */
+INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
+{
+    enum { MANY_KEYS = 1024 };
+    return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
+}
+
+/* Returns the version to run. The version has keys in the lanes if `rows` is small. `rows` is the number of
+   queries of all heads that share keys. */
+static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl")) {
+    if (attn_x86_64_level() >= 4) {
         if (n_k >= 622 && rows <= 64) return (struct version){.head = local_blocks_polysketch_few_v4, .tile = 0,
-            .own = 55296, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
+            .own = 55296, .of_pair = 128, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 622) return (struct version){.head = local_blocks_polysketch_linear_v4, .tile = 0, .own = 88832,
-            .shared = 1097152, .slot = 35392, .slots = 1, .together = 1};
-        if (rows <= 64) return (struct version){.head = local_blocks_polysketch_few_v4, .tile = 0, .own = 55296,
-            .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = local_blocks_polysketch_rows_v4, .tile = 256, .own = 196608};
+            .of_token = 8840, .shared = 1097152, .slot = 35392, .slots = 1, .together = 1};
+        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = local_blocks_polysketch_few_v4,
+            .tile = 0, .own = 55296, .of_pair = 128, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
+        return (struct version){.rows = local_blocks_polysketch_rows_v4, .tile = 256, .own = 196608, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    if (attn_x86_64_level() >= 3) {
         if (n_k >= 622 && rows <= 64) return (struct version){.head = local_blocks_polysketch_few_v3, .tile = 0,
-            .own = 55296, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
+            .own = 55296, .of_pair = 128, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
         if (n_k >= 622) return (struct version){.head = local_blocks_polysketch_linear_v3, .tile = 0, .own = 88832,
-            .shared = 1096192, .slot = 35392, .slots = 1, .together = 1};
-        if (rows <= 64) return (struct version){.head = local_blocks_polysketch_few_v3, .tile = 0, .own = 55296,
-            .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
-        return (struct version){.rows = local_blocks_polysketch_rows_v3, .tile = 256, .own = 188416};
+            .of_token = 8840, .shared = 1096192, .slot = 35392, .slots = 1, .together = 1};
+        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = local_blocks_polysketch_few_v3,
+            .tile = 0, .own = 55296, .of_pair = 128, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
+        return (struct version){.rows = local_blocks_polysketch_rows_v3, .tile = 256, .own = 188416, .of_pair = 128};
     }
 #endif
     if (n_k >= 622 && rows <= 64) return (struct version){.head = local_blocks_polysketch_few_any, .tile = 0,
-        .own = 55296, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
+        .own = 55296, .of_pair = 128, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
     if (n_k >= 622) return (struct version){.head = local_blocks_polysketch_linear_any, .tile = 0, .own = 88832,
-        .shared = 1096192, .slot = 35392, .slots = 1, .together = 1};
-    if (rows <= 64) return (struct version){.head = local_blocks_polysketch_few_any, .tile = 0, .own = 55296,
-        .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
-    return (struct version){.rows = local_blocks_polysketch_rows_any, .tile = 128, .own = 113664};
+        .of_token = 8840, .shared = 1096192, .slot = 35392, .slots = 1, .together = 1};
+    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = local_blocks_polysketch_few_any, .tile = 0,
+        .own = 55296, .of_pair = 128, .shared = 45568, .slot = 16640, .slots = 4, .together = 1};
+    return (struct version){.rows = local_blocks_polysketch_rows_any, .tile = 128, .own = 113664, .of_pair = 128};
 }
 
 enum { MANY_ROWS = 1 << 30 };
 
-/* The rows of a problem; where there are many queries, or where what is saved of each has its place, MANY_ROWS. */
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if there are many queries, or if the
+   problem has memory for saved numbers of each query. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -3824,9 +4073,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
-   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
-   more than that is not run on more. */
+/* The default number of OpenMP threads can change between the call of _workspace and the call of _forward, and can
+   differ between the threads that make these calls. So the workspace has room for at least one thread per processor.
+   A call uses more threads than processors only if the workspace is large enough for them. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -3850,8 +4099,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
-   for. */
+/* Sets `part` to the share of thread `number` in a head on which `there` threads work together. The workspace has room
+   for `threads` threads, the number that was requested. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -3885,13 +4134,14 @@ int local_blocks_polysketch_params_init(struct local_blocks_polysketch_params *p
     return 0;
 }
 
-/* The most of all that runs for n_k keys or fewer, however many queries there are. */
+/* Returns the maximum workspace of a thread, in bytes, over all versions for n_k keys or fewer and any number of
+   queries. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 622};
     size_t bytes = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version few = version(from[k], 0), v = version(from[k], MANY_ROWS);
+        const struct version few = version(from[k], 0, 0), v = version(from[k], MANY_ROWS, 0);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
@@ -3904,26 +4154,26 @@ size_t local_blocks_polysketch_workspace(const struct attn_problem *problem)
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
-/* Whether this machine runs it. */
+/* Returns whether this machine can run the version. */
 static int runs(const struct version *v)
 {
     return v->rows || v->head;
 }
 
-/* A call at work. */
+/* This is the state of a call that threads work on. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* after these, all threads work on one head together */
-    int threads;          /* that were asked for; there may be fewer */
-    int there;            /* that have come so far */
-    int64_t next;         /* the first task that none has taken */
+    int64_t tasks, alone; /* after `alone` tasks, all threads work on one head at a time */
+    int threads;          /* the number of threads that was requested; OpenMP can provide fewer */
+    int there;            /* the number of threads that have started */
+    int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* of it, a thread's */
+    size_t bytes; /* the bytes of the workspace for each thread */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
+/* Threads number themselves, because omp_get_thread_num can come from a different OpenMP library than the threads. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
@@ -3959,15 +4209,26 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    meet(&part); /* all have arrived, and none uses its own part of the workspace any more */
+    synchronise(&part); /* all threads have arrived, and no thread uses its own part of the workspace any more */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Runs all tasks of a call; a thread has `bytes` bytes of the workspace. */
+/* Returns the number of threads that have enough work, at most `threads`. Waking a thread takes about as long as 2^18
+   multiply-adds. A head takes about 2^15 multiply-adds in addition to those for its pairs or tokens. */
+static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
+        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
+    if (p->threads == 0) threads = useful_threads(p, this, threads);
     struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
     const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
     int64_t tasks = p->batch * heads;
@@ -3990,7 +4251,7 @@ int local_blocks_polysketch_forward(const struct attn_problem *problem,
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->sketch_g1 || !params->sketch_g2) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p));
+    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
@@ -4024,3 +4285,4 @@ const struct attn_kernel local_blocks_polysketch_kernel = {
         .workspace = local_blocks_polysketch_workspace,
     .forward = forward_any,
 };
+#endif /* a compiler of this language */

@@ -1,11 +1,11 @@
 /* local_blocks_polysketch.h, made by attnc 0.1.0: attnc local_blocks_polysketch.yaml
    sketched polynomial attention to the tokens before it in its own block and in the 31 blocks before that
-   Kacham, Mirrokni and Zhong, PolySketchFormer (2024), section 3,
-   under a sliding window of blocks: the states of the blocks are summed anew for every
-   block, none is subtracted
+   Kacham, Mirrokni and Zhong, PolySketchFormer (ICML 2024), section 3,
+   under a sliding window of blocks: the states of the blocks are summed again for
+   every block, none is subtracted
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_local_blocks_polysketch_H
 #define ATTNC_local_blocks_polysketch_H
 

@@ -1,10 +1,10 @@
 /* longformer.h, made by attnc 0.1.0: attnc longformer.yaml
-   softmax attention to the 256 positions on each side of a query, and of the first token to and from all others
-   Beltagy, Peters and Cohan, Longformer: The Long-Document Transformer (2020), section 3.1,
+   softmax attention to the 256 positions on each side of a query; the first token attends to all others, and they to it
+   Beltagy, Peters and Cohan, Longformer: The Long-Document Transformer (arXiv 2020), section 3.1,
    sliding window and global attention
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_longformer_H
 #define ATTNC_longformer_H
 

@@ -1,10 +1,10 @@
 /* luong.h, made by attnc 0.1.0: attnc luong.yaml
    multiplicative attention, a learned matrix between query and key
-   Luong, Pham and Manning, Effective Approaches to Attention-based Neural Machine Translation (2015), section 3.1,
-   "general"
+   Luong, Pham and Manning, Effective Approaches to Attention-based Neural Machine Translation (EMNLP 2015),
+   section 3.1, "general"
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_luong_H
 #define ATTNC_luong_H
 

@@ -1,11 +1,11 @@
 /* packed_documents.h, made by attnc 0.1.0: attnc packed_documents.yaml
-   causal softmax attention over documents packed one behind the other into the rows of a batch: a token sees those
+   causal softmax attention over documents packed one after the other into the rows of a batch: a token sees those
    before it in its own document
    the parameter document [B, n_k] numbers the document of every token;
    tiles of queries and keys that share none are left out
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_packed_documents_H
 #define ATTNC_packed_documents_H
 

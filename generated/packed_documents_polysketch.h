@@ -1,11 +1,11 @@
 /* packed_documents_polysketch.h, made by attnc 0.1.0: attnc packed_documents_polysketch.yaml
-   linear-time attention over documents packed one behind the other: polynomial of degree 4,
+   linear-time attention over documents packed one after the other: polynomial of degree 4,
    a random sketch of size 32 between blocks and exact inside them
-   Kacham, Mirrokni and Zhong, PolySketchFormer (2024), algorithm 1 and section 3.2; document [B,
+   Kacham, Mirrokni and Zhong, PolySketchFormer (ICML 2024), algorithm 1 and section 3.2; document [B,
    n_k] numbers the document of every token, in ascending order
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_packed_documents_polysketch_H
 #define ATTNC_packed_documents_polysketch_H
 

@@ -1,48 +1,41 @@
 /* performer_positive.c, made by attnc 0.1.0: attnc performer_positive.yaml
    C11 with GNU extensions, for a C compiler; C++ includes performer_positive.h.
    Performer attention with positive random features
-   Choromanski et al., Rethinking Attention with Performers (2021), section 2.3
+   Choromanski et al., Rethinking Attention with Performers (ICLR 2021), section 2.3
 
-   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
-     graph performer_positive f32
-     axis b batch
-     axis g kv_heads
-     axis m members
-     axis i n_q
-     axis j n_k
-     axis d 64
-     axis e 64
-     axis c 256
-     %0 = input q [b g m i d]
-     %1 = input k [b g j d]
-     %2 = input v [b g j e]
-     %3 = map [b g m i d] mul(%0, 0.3535533905932738)
-     %4 = map [b g m i d] mul(%3, %3)
-     %5 = reduce sum 0 [b g m i] %4
-     %6 = map [b g m i] mul(%5, 0.5)
-     %7 = param features.w orthogonal [c d]
-     %8 = contract [b g m i c] %3 %7
-     %9 = map [b g m i c] exp(sub(%8, %6))
-     %10 = map [b g j d] mul(%1, 0.3535533905932738)
-     %11 = map [b g j d] mul(%10, %10)
-     %12 = reduce sum 0 [b g j] %11
-     %13 = map [b g j] mul(%12, 0.5)
-     %14 = contract [b g j c] %10 %7
-     %15 = map [b g j c] exp(sub(%14, %13))
-     %16 = contract [b g m i j] %9 %15
-     %17 = map [b g m i j] mul(%16, 0.00390625)
-     %18 = reduce sum 0 [b g m i] %17 where le(j, add(i, sub(size(j), size(i))))
-     %19 = contract [b g m i e] %17 %2 where le(j, add(i, sub(size(j), size(i))))
-     %20 = map [b g m i e] select(eq(%18, 0.0), 0.0, div(%19, %18))
-     output %20
+   Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
+   e (64), c (256):
+     q [b g m i d]
+     k [b g j d]
+     v [b g j e]
+     x3 [b g m i d] = q * 0.3535533905932738
+     x4 [b g m i d] = x3 * x3
+     x5 [b g m i] = sum over d of x4
+     x6 [b g m i] = x5 * 0.5
+     features.w [c d], orthogonal parameter
+     x8 [b g m i c] = sum over d of x3 * features.w
+     x9 [b g m i c] = exp(x8 - x6)
+     x10 [b g j d] = k * 0.3535533905932738
+     x11 [b g j d] = x10 * x10
+     x12 [b g j] = sum over d of x11
+     x13 [b g j] = x12 * 0.5
+     x14 [b g j c] = sum over d of x10 * features.w
+     x15 [b g j c] = exp(x14 - x13)
+     x16 [b g m i j] = sum over c of x9 * x15
+     x17 [b g m i j] = x16 * 0.00390625
+     x18 [b g m i] = sum over j of x17 if j <= i + n_k - n_q
+     x19 [b g m i e] = sum over j of x17 * v if j <= i + n_k - n_q
+     x20 [b g m i e] = x18 == 0 ? 0 : x19 / x18
+     out = x20
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
-   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
-   Keys that no query of the tile sees are skipped.
-   Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
-   each key is read once, in chunks that threads share out, whose sums are added up in their order.
-   Linear from 45 keys on: the weight is an inner product of 256 features,
-   whose sum over keys is a state of 256 x 65 numbers that queries meet.
+   How: each vector lane holds one query. Keys are processed in tiles,
+   so row sums and maxima need no reduction across lanes.
+   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
+   For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
+   so each key is read once.
+   Threads share the chunks of keys, whose sums are added in their order.
+   Linear from 45 keys on: the weight is an inner product of 256 features. The state, their sum over keys,
+   has 256 x 65 numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 614528 bytes of workspace a thread
      x86-64-v4  linear    tiles of 16 queries and 16 keys; 521088 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 515584 bytes of workspace a thread
@@ -52,10 +45,25 @@
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 401472 bytes of workspace a thread
      generic    linear    tiles of 16 queries and 16 keys; 521088 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 515584 bytes of workspace a thread
+
+   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
+     (top)      struct call, and what all targets share
+     x86-64-v4  performer_positive_rows_v4, performer_positive_linear_v4, performer_positive_few_v4
+     x86-64-v3  performer_positive_rows_v3, performer_positive_linear_v3, performer_positive_few_v3
+     generic    performer_positive_rows_any, performer_positive_linear_any, performer_positive_few_any
+     choice     struct version, which this machine runs
+     interface  performer_positive_workspace, performer_positive_forward, performer_positive_kernel
+
    Compile with: cc -O2 -fopenmp performer_positive.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "performer_positive.c is C, not C++: a C compiler has to compile it"
-#endif
+#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
+#error "performer_positive.c is C11, not C89: compile it without -std=, or with -std=gnu11"
+extern int performer_positive_is_c11;
+#elif !defined __GNUC__
+#error "performer_positive.c has the vectors of GNU C: gcc or clang has to compile it"
+extern int performer_positive_is_gnu_c;
+#else
 #include "performer_positive.h"
 
 #include <float.h>
@@ -70,17 +78,17 @@
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* copies for every caller would only double the time that compiling takes */
+#else /* a copy for every caller would only double the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
+#pragma GCC optimize("no-schedule-insns") /* scheduling ahead of register allocation spills */
 #endif
 
-struct call { /* what every thread needs to know */
+struct call { /* the arguments of a call, which all threads share */
     struct attn_problem p;
     const struct performer_positive_params *params;
     const float *q;
@@ -94,7 +102,8 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Waits until another thread has raised the number to that. */
+
+/* Waits until `*number` is at least `to`. A different thread raises the number. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -102,24 +111,24 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* it may need this processor */
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
 #endif
     }
 }
 
-/* Elements of the states come in groups, so that a thread may fold into the first while the one before it folds into
-   the last; how many segments each group has taken in stands on a line of its own. */
+/* The elements of the states are divided into groups, so a thread can fold into the first group while the thread before
+   it folds into the last. Each group has a counter of its segments, on a separate cache line. */
 enum { NUMBERS_OF_LINE = 8 };
 
-struct part { /* of a thread in the work on a head */
-    int64_t number, threads; /* it is thread `number` of these */
-    int64_t chunk0, chunk1, window; /* the chunks in its hands, and the most of them */
-    int64_t *folded, segments; /* segments of each group of elements, those of heads before this one among them */
-    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of its chunks */
-    const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
+struct part { /* one thread's share of the work on a head */
+    int64_t number, threads; /* the number of this thread, of `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the current chunks of the thread, and the maximum number of such chunks */
+    int64_t *folded, segments; /* segments folded into each group, and segments of all earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and of the thread's chunks */
+    const struct attn_team *team; /* the team of threads that the caller passed; NULL: OpenMP is used */
 };
 
-/* How many chunks a segment has: as many of them for every thread, in no more rounds than the slots ask for. */
+/* The number of chunks in a segment: all threads get equally many, in as few rounds as the slots allow. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -127,7 +136,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are folded into a group of elements in their order. */
+/* Segments are folded into each group of elements in order: await_segment waits for the segments before `segment`, and
+   pass_segment lets the next segment continue. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -138,8 +148,8 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits for the others. */
-INLINE void meet(const struct part *part)
+/* Waits for the other threads. */
+INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
     if (part->team) {
@@ -155,16 +165,20 @@ INLINE void meet(const struct part *part)
 #if defined(__x86_64__)
 #define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
 
-/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+/* Each of these types has 16 elements:
+   - vec_v4: numbers
+   - mask_v4: results of comparisons
+   - ints_v4: positions
+   - wide_v4: doubles */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
@@ -172,17 +186,17 @@ static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* The same, and NaN stays as the second, too. */
+/* These are max_v4 and min_v4, but they also keep a NaN in the second argument. */
 TARGET_v4 INLINE vec_v4 max_nan_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(b != b), b, max_v4(a, b)); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many
-   machines; NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -126.0f, because subnormal numbers are slow on many machines;
+   NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
     uint16_t normal;
     __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x without the nearest integer, 0 for infinity */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
     vec_v4 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
     p = p * f + 0.055503571f;
@@ -193,7 +207,7 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -203,7 +217,7 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* The largest of the lanes; where one is NaN, perhaps not that. */
+/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
 TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
 {
     x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -213,8 +227,7 @@ TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
     return x[0];
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -243,7 +256,7 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -260,7 +273,7 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -271,7 +284,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -286,7 +300,7 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
@@ -297,8 +311,7 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4 *seen)
@@ -308,13 +321,17 @@ TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *w
             if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
     vec_v4 sum[6][4];
@@ -332,76 +349,123 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 16;
-            if (then == 3) {
+            if (update == 3) {
                 add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
                 continue;
             }
-            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+            store_v4(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
-TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 3);
-}
-
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_v4; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, early);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_v4 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation, const int64_t early)
+    const int update, const float *factor, float *compensation, const int64_t early)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL, early);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL, early);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
         }
     }
 }
 
-/* The same where b is in a cache. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
 {
-    dot_early_v4(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation, const int64_t early)
+{
+    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
+    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, early);
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* A product whose b is in a cache: nothing is prefetched. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    dot_early_v4(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, 0);
 }
 
@@ -416,16 +480,16 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_v4, and widened, some rows at a
-   time. A single row takes 128 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_v4, and widened 16 rows at a time. A single row
+   takes 128 lanes at once, and so reads b in the order of memory. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (0) fetch_v4(16, lanes, b + 0 * b_step, b_step);
+        if (rows == 1 && update == 1) {
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
@@ -433,107 +497,120 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         }
         const float *const from = b;
         const int64_t from_step = b_step;
-        dot_early_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
+        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
             factor, compensation, 0 || rows < 9 ? 0 : 32);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* dot_v4 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     float row[128];
-    (void)odd;
+    (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_v4. */
+/* dot_v4 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_v4, so that they round as there. */
 TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 16; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 16; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v4(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 16, 1 * 16, c + x, c_row, then,
+            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 16, 16, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
-/* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+/* The products of the code below, each compiled once: dot_v4 with its constant arguments. */
+TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(2, 32, 256, 4, 64, 32, a, 64, 1, b, 32, c, 32, 0, NULL, NULL);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 256, 4, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
+    dot_v4(/*vectors=*/3, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/96, c, /*c_row=*/96, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, factor, compensation);
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, factor, compensation);
 }
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, factor, compensation);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot4_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(1, 16, 256, 4, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
+        /*a_step=*/1, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(4, 64, 256, 4, steps, 192, a, 16, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/256, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
 {
-    dot_v4(1, 16, 64, 4, 256, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, /*steps=*/256, /*span=*/32, a, /*a_row=*/1,
+        /*a_step=*/64, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v4(1, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
+    dot_finite_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(1, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
 }
-TARGET_v4 APART void dot9_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot9_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot10_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot11_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_lanes_v4(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot12_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -543,7 +620,8 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -554,12 +632,12 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const query_2 = (float *)(void *)(work + 0); /* [i: 32] */
-    float *const query_4 = (float *)(void *)(work + 128); /* [c: 256, i: 32] */
-    float *const all_query_5 = (float *)(void *)(work + 32896); /* [c: 256, i: 32, 8 times] */
-    float *const key_2 = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const query_6 = (float *)(void *)(work + 295040); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(work + 360576); /* [c: 256, j: 96] */
+    float *const query_sum = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_w = (float *)(void *)(work + 128); /* [c: 256, i: 32] */
+    float *const all_query_3 = (float *)(void *)(work + 32896); /* [c: 256, i: 32, 8 times] */
+    float *const key_sum = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const query_4 = (float *)(void *)(work + 295040); /* [c: 256, d: 64] */
+    float *const key_2 = (float *)(void *)(work + 360576); /* [c: 256, j: 96] */
     float *const weight = (float *)(void *)(work + 0); /* [j: 96, i: 32] */
     float *const all_row_max = (float *)(void *)(work + 12288); /* [i: 32, 8 times] */
     float *const old_max = (float *)(void *)(work + 13312); /* [i: 32] */
@@ -575,56 +653,56 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
     float *const k_tile = (float *)(void *)(work + 589952); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
         const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
-        float *const query_5 = all_query_5 + (i0 - i_block) / 32 * 8192;
+        float *const query_3 = all_query_3 + (i0 - i_block) / 32 * 8192;
         /* q_tile = q, with zeros beyond the last row */
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-        /* query_2 = 0.0f */
+        /* query_sum = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query_2 + i, splat_v4(0.0f));
+            store_v4(query_sum + i, splat_v4(0.0f));
         }
-        /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+        /* q_tile = q_tile * 0.35355339f; query_sum += q_tile * q_tile */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            vec_v4 query_2_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                query_2_in[u] = (vec_v4){0};
+            vec_v4 query_sum_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                query_sum_in[vector] = (vec_v4){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                     const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
                     const vec_v4 q_tile_new1 = q_tile_0 * 0.35355339f;
                     store_v4(q_tile + d * 32 + i, q_tile_new1);
-                    query_2_in[u] += q_tile_new1 * q_tile_new1;
+                    query_sum_in[vector] += q_tile_new1 * q_tile_new1;
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in[u]);
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                store_v4(query_sum + i, load_v4(query_sum + i) + query_sum_in[vector]);
             }
         }
         /* q_tile = q_tile * 1.442695f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                     store_v4(q_tile + d * 32 + i, load_v4(q_tile + d * 32 + i) * 1.442695f);
                 }
             }
         }
-        /* query_4[c][i] = sum over d of features_w * q_tile */
-        dot0_v4(features_w, q_tile, query_4);
-        /* query_5 = query_4 - (query_2 * 0.7213475f) */
+        /* query_w[c][i] = sum over d of features_w * q_tile */
+        dot0_v4(round_up(i1 - i0, 16), features_w, q_tile, query_w);
+        /* query_3 = query_w - (query_sum * 0.7213475f) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_2 = load_v4(query_2 + i) * 0.7213475f;
+            const vec_v4 t_2 = load_v4(query_sum + i) * 0.7213475f;
             for (int64_t c = 0; c < 256; c++) {
-                store_v4(query_5 + c * 32 + i, load_v4(query_4 + c * 32 + i) - t_2);
+                store_v4(query_3 + c * 32 + i, load_v4(query_w + c * 32 + i) - t_2);
             }
         }
     }
-    /* query_6 = features.w * 1.442695f */
+    /* query_4 = features.w * 1.442695f */
     for (int64_t c = 0; c < 256; c++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
-                store_v4(query_6 + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                store_v4(query_4 + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
             }
         }
     }
@@ -645,7 +723,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                         store_v4(sum + e * 32 + i, splat_v4(0.0f));
                         store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
                     }
@@ -659,60 +737,60 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
-        /* key_2 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_2 + j, splat_v4(0.0f));
+            store_v4(key_sum + j, splat_v4(0.0f));
         }
-        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        /* k_tile = k_tile * 0.35355339f; key_sum += k_tile * k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            vec_v4 key_2_in[3];
-            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                key_2_in[u] = (vec_v4){0};
+            vec_v4 key_sum_in[3];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                key_sum_in[vector] = (vec_v4){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
                     const vec_v4 k_tile_3 = load_v4(k_tile + d * 96 + j);
                     const vec_v4 k_tile_new4 = k_tile_3 * 0.35355339f;
                     store_v4(k_tile + d * 96 + j, k_tile_new4);
-                    key_2_in[u] += k_tile_new4 * k_tile_new4;
+                    key_sum_in[vector] += k_tile_new4 * k_tile_new4;
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3[c][j] = sum over d of query_6 * k_tile */
-        dot1_v4(round_up(j1 - j0, 48), query_6, k_tile, key_3);
-        /* key_3 = key_3 - (key_2 * 0.7213475f) */
+        /* key_2[c][j] = sum over d of query_4 * k_tile */
+        dot1_v4(round_up(j1 - j0, 16), query_4, k_tile, key_2);
+        /* key_2 = key_2 - (key_sum * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_5 = load_v4(key_2 + j) * 0.7213475f;
+            const vec_v4 t_5 = load_v4(key_sum + j) * 0.7213475f;
             for (int64_t c = 0; c < 256; c++) {
-                store_v4(key_3 + c * 96 + j, load_v4(key_3 + c * 96 + j) - t_5);
+                store_v4(key_2 + c * 96 + j, load_v4(key_2 + c * 96 + j) - t_5);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
             const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
-            float *const query_5 = all_query_5 + (i0 - i_block) / 32 * 8192;
+            float *const query_3 = all_query_3 + (i0 - i_block) / 32 * 8192;
             float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
             float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
             /* weight = -FLT_MAX */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                         store_v4(weight + j * 32 + i, splat_v4(-FLT_MAX));
                     }
                 }
             }
-            /* weight max= query_5 + key_3 */
+            /* weight max= query_3 + key_2 */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     vec_v4 weight_in = load_v4(weight + j * 32 + i);
                     for (int64_t c = 0; c < 256; c++) {
-                        weight_in = max_v4(weight_in, load_v4(query_5 + c * 32 + i) + (key_3[c * 96 + j]));
+                        weight_in = max_v4(weight_in, load_v4(query_3 + c * 32 + i) + (key_2[c * 96 + j]));
                     }
                     store_v4(weight + j * 32 + i, weight_in);
                 }
@@ -721,7 +799,7 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
                 const int64_t t_6 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -735,19 +813,22 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             /* row_max max= weight */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 vec_v4 row_max_in[2][2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[u][j_chain] = splat_v4(-INFINITY);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_v4(-INFINITY);
                 }
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
                     UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                         const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                            row_max_in[u][j_chain] = max_v4(row_max_in[u][j_chain], load_v4(weight + j * 32 + i));
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            row_max_in[vector][j_chain] = max_v4(row_max_in[vector][j_chain],
+                                load_v4(weight + j * 32 + i));
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    store_v4(row_max + i, max_v4(load_v4(row_max + i), max_v4(row_max_in[u][0], row_max_in[u][1])));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(row_max + i, max_v4(load_v4(row_max + i), max_v4(row_max_in[vector][0],
+                        row_max_in[vector][1])));
                 }
             }
             /* old_max = exp2(old_max - row_max) */
@@ -757,19 +838,19 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             /* weight_2 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                         store_v4(weight_2 + j * 32 + i, splat_v4(0.0f));
                     }
                 }
             }
-            /* weight_2 += exp2((query_5 + key_3) - row_max) */
+            /* weight_2 += exp2((query_3 + key_2) - row_max) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 const vec_v4 row_max_8 = load_v4(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     vec_v4 weight_2_in = (vec_v4){0};
                     vec_v4 weight_2_in_whole = (vec_v4){0};
                     for (int64_t c = 0; c < 256; c++) {
-                        weight_2_in += exp2_v4((load_v4(query_5 + c * 32 + i) + (key_3[c * 96 + j])) - row_max_8);
+                        weight_2_in += exp2_v4((load_v4(query_3 + c * 32 + i) + (key_2[c * 96 + j])) - row_max_8);
                         if (c % 32 == 31) {
                             weight_2_in_whole += weight_2_in;
                             weight_2_in = (vec_v4){0};
@@ -782,12 +863,12 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             /* weight_2 = weight_2 * 0.00390625f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                         store_v4(weight_2 + j * 32 + i, load_v4(weight_2 + j * 32 + i) * 0.00390625f);
                     }
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
                 const int64_t t_9 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -807,22 +888,23 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
             /* row_sum += weight_2 */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 vec_v4 row_sum_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    row_sum_in[u] = (vec_v4){0};
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    row_sum_in[vector] = (vec_v4){0};
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                        row_sum_in[u] += load_v4(weight_2 + j * 32 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        row_sum_in[vector] += load_v4(weight_2 + j * 32 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
                 }
             }
             /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
             if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot2_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
+                    sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 seen[2];
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -833,7 +915,8 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, weight_2 + j * 32, seen, i1 - i0);
                 }
             } else
-                dot3_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+                dot3_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
+                    sum_compensation);
         }
     }
     {
@@ -856,42 +939,42 @@ TARGET_v4 static void performer_positive_rows_v4(const struct call *call, int64_
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4 APART void performer_positive_begin_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 256);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 256] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256] */
-    float *const carried_3 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 256);
+    float *const carried_max = (float *)(void *)(part->shared + 0); /* [f: 256] */
+    float *const carried_sum = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256] */
+    float *const carried = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
-        store_v4(carried + f, splat_v4(-FLT_MAX));
-        store_v4(carried_2 + f, splat_v4(0.0f));
-        store_v4(carried_2_compensation + f, splat_v4(0.0f));
+        store_v4(carried_max + f, splat_v4(-FLT_MAX));
+        store_v4(carried_sum + f, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + f, splat_v4(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(carried_3 + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_3_compensation + f * 64 + e, splat_v4(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v4 APART void performer_positive_keys_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -900,26 +983,26 @@ TARGET_v4 APART void performer_positive_keys_v4(const struct call *call, int64_t
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 16] */
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 16] */
     float *const query = (float *)(void *)(part->work + 64); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 65600); /* [c: 256, j: 16] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
-    float *const key_5 = (float *)(void *)(part->work + 81984); /* [f: 256, j: 16] */
-    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
-    float *const state_3 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
+    float *const key_2 = (float *)(void *)(part->work + 65600); /* [c: 256, j: 16] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const key_features_2 = (float *)(void *)(part->work + 81984); /* [f: 256, j: 16] */
+    float *const state_sum = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
+    float *const state = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 81984); /* [d: 64, j: 16] */
     /* query = features.w * 1.442695f */
     for (int64_t c = 0; c < 256; c++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
                 store_v4(query + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
             }
         }
     }
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t f = 0; f < 256; f += 16) {
-        store_v4(state + (chunk - chunk0) * 16928 + f, splat_v4(-FLT_MAX));
-        store_v4(state_2 + (chunk - chunk0) * 16928 + f, splat_v4(0.0f));
+        store_v4(state_max + (chunk - chunk0) * 16928 + f, splat_v4(-FLT_MAX));
+        store_v4(state_sum + (chunk - chunk0) * 16928 + f, splat_v4(0.0f));
     }
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
@@ -927,137 +1010,137 @@ TARGET_v4 APART void performer_positive_keys_v4(const struct call *call, int64_t
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
-        /* key_2 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_2 + j, splat_v4(0.0f));
+            store_v4(key_sum + j, splat_v4(0.0f));
         }
-        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        /* k_tile = k_tile * 0.35355339f; key_sum += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            vec_v4 key_2_in = (vec_v4){0};
+            vec_v4 key_sum_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_0 = load_v4(k_tile + d * 16 + j);
                 const vec_v4 k_tile_new1 = k_tile_0 * 0.35355339f;
                 store_v4(k_tile + d * 16 + j, k_tile_new1);
-                key_2_in += k_tile_new1 * k_tile_new1;
+                key_sum_in += k_tile_new1 * k_tile_new1;
             }
-            store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in);
+            store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in);
         }
-        /* key_3[c][j] = sum over d of query * k_tile */
-        dot4_v4(query, k_tile, key_3);
-        /* key_3 = key_3 - (key_2 * 0.7213475f) */
+        /* key_2[c][j] = sum over d of query * k_tile */
+        dot4_v4(query, k_tile, key_2);
+        /* key_2 = key_2 - (key_sum * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_2 = load_v4(key_2 + j) * 0.7213475f;
+            const vec_v4 t_2 = load_v4(key_sum + j) * 0.7213475f;
             for (int64_t c = 0; c < 256; c++) {
-                store_v4(key_3 + c * 16 + j, load_v4(key_3 + c * 16 + j) - t_2);
+                store_v4(key_2 + c * 16 + j, load_v4(key_2 + c * 16 + j) - t_2);
             }
         }
-        /* state max= key_3 */
+        /* state_max max= key_2 */
         for (int64_t f = 0; f < 256; f++) {
             vec_v4 lanes_max = splat_v4(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(key_3 + f * 16 + j);
+                const vec_v4 term = load_v4(key_2 + f * 16 + j);
                 lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
                     j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
             }
             const float largest = lane_max_v4(lanes_max);
-            if (largest > state[(chunk - chunk0) * 16928 + f]) state[(chunk - chunk0) * 16928 + f] = largest;
+            if (largest > state_max[(chunk - chunk0) * 16928 + f]) state_max[(chunk - chunk0) * 16928 + f] = largest;
         }
-        /* key_5 = exp2(key_3 - state) */
+        /* key_features_2 = exp2(key_2 - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t f = 0; f < 256; f++) {
-                store_v4(key_5 + f * 16 + j, exp2_v4(load_v4(key_3 + f * 16 + j) - (state[(chunk - chunk0) * 16928 +
-                    f])));
+                store_v4(key_features_2 + f * 16 + j, exp2_v4(load_v4(key_2 + f * 16 + j) - (state_max[(chunk - chunk0)
+                    * 16928 + f])));
             }
         }
-        /* state_2 += key_5 */
+        /* state_sum += key_features_2 */
         for (int64_t f = 0; f < 256; f++) {
             vec_v4 lane_sums = splat_v4(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(key_5 + f * 16 + j);
+                const vec_v4 term = load_v4(key_features_2 + f * 16 + j);
                 lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
                     term, splat_v4(0));
             }
             const float total = lane_sum_v4(lane_sums);
-            state_2[(chunk - chunk0) * 16928 + f] += total;
+            state_sum[(chunk - chunk0) * 16928 + f] += total;
         }
-        /* state_3[f][e] = sum over j of key_5 * v */
-        dot5_v4(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16928);
+        /* state[f][e] = sum over j of key_features_2 * v */
+        dot5_v4(j1 - j0, key_features_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 16928);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v4 APART void performer_positive_fold_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 256);
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 256);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
-    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
-    float *const state_3 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [f: 256] */
-    float *const take = (float *)(void *)(part->work + 1024); /* [f: 256] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 256] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256] */
-    float *const carried_3 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_sum = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
+    float *const state = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 0); /* [f: 256] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [f: 256] */
+    float *const slot_factor = (float *)(void *)(part->work + 1024); /* [f: 256] */
+    float *const carried_sum = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256] */
+    float *const carried = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           state = before */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 carried_4 = load_v4(carried + f);
-            const vec_v4 before_new5 = carried_4;
-            const vec_v4 state_6 = load_v4(state + (chunk - chunk0) * 16928 + f);
-            const vec_v4 carried_new7 = max_v4(load_v4(carried + f), state_6);
-            store_v4(carried + f, carried_new7);
-            store_v4(keep + f, exp2_v4(before_new5 - carried_new7));
-            store_v4(take + f, exp2_v4(state_6 - carried_new7));
-            store_v4(state + (chunk - chunk0) * 16928 + f, before_new5);
+            const vec_v4 carried_max_3 = load_v4(carried_max + f);
+            const vec_v4 before_max_new4 = carried_max_3;
+            const vec_v4 state_max_5 = load_v4(state_max + (chunk - chunk0) * 16928 + f);
+            const vec_v4 carried_max_new6 = max_v4(load_v4(carried_max + f), state_max_5);
+            store_v4(carried_max + f, carried_max_new6);
+            store_v4(carried_factor + f, exp2_v4(before_max_new4 - carried_max_new6));
+            store_v4(slot_factor + f, exp2_v4(state_max_5 - carried_max_new6));
+            store_v4(state_max + (chunk - chunk0) * 16928 + f, before_max_new4);
         }
-        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep;
-           carried_2 += state_2 ... */
+        /* before_sum = carried_sum; carried_sum = carried_sum * carried_factor;
+           carried_sum_compensation = carried_sum_compensation * carr ... */
         for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 carried_2_8 = load_v4(carried_2 + f);
-            const vec_v4 before_2_new9 = carried_2_8;
-            const vec_v4 keep_10 = load_v4(keep + f);
-            store_v4(carried_2 + f, carried_2_8 * keep_10);
-            store_v4(carried_2_compensation + f, load_v4(carried_2_compensation + f) * keep_10);
-            add_v4(carried_2 + f, carried_2_compensation + f, load_v4(state_2 + (chunk - chunk0) * 16928 + f) *
-                load_v4(take + f), splat_v4(1));
-            store_v4(state_2 + (chunk - chunk0) * 16928 + f, before_2_new9);
+            const vec_v4 carried_sum_7 = load_v4(carried_sum + f);
+            const vec_v4 before_sum_new8 = carried_sum_7;
+            const vec_v4 carried_factor_9 = load_v4(carried_factor + f);
+            store_v4(carried_sum + f, carried_sum_7 * carried_factor_9);
+            store_v4(carried_sum_compensation + f, load_v4(carried_sum_compensation + f) * carried_factor_9);
+            add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + (chunk - chunk0) * 16928 + f) *
+                load_v4(slot_factor + f), splat_v4(1));
+            store_v4(state_sum + (chunk - chunk0) * 16928 + f, before_sum_new8);
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    const vec_v4 carried_3_11 = load_v4(carried_3 + f * 64 + e);
-                    const vec_v4 before_3_new12 = carried_3_11;
-                    const float keep_13 = keep[f];
-                    store_v4(carried_3 + f * 64 + e, carried_3_11 * keep_13);
-                    store_v4(carried_3_compensation + f * 64 + e, load_v4(carried_3_compensation + f * 64 + e) *
-                        keep_13);
-                    add_v4(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e,
-                        load_v4(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) * take[f], splat_v4(1));
-                    store_v4(state_3 + (chunk - chunk0) * 16928 + f * 64 + e, before_3_new12);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 carried_10 = load_v4(carried + f * 64 + e);
+                    const vec_v4 before_new11 = carried_10;
+                    const float carried_factor_12 = carried_factor[f];
+                    store_v4(carried + f * 64 + e, carried_10 * carried_factor_12);
+                    store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) *
+                        carried_factor_12);
+                    add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 16928 + f * 64 + e) * slot_factor[f], splat_v4(1));
+                    store_v4(state + (chunk - chunk0) * 16928 + f * 64 + e, before_new11);
                 }
             }
         }
     }
 }
 
-/* The queries of a chunk meet the states before it, and its own keys. */
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
 TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -1069,24 +1152,24 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
-    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
-    float *const state_3 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 0); /* [i: 16] */
-    float *const query_5 = (float *)(void *)(part->work + 64); /* [c: 256, i: 16] */
-    float *const key_7 = (float *)(void *)(part->work + 0); /* [j: 16] */
-    float *const query_7 = (float *)(void *)(part->work + 16448); /* [c: 256, d: 64] */
-    float *const key_8 = (float *)(void *)(part->work + 81984); /* [c: 256, j: 16] */
-    float *const query_8 = (float *)(void *)(part->work + 81984); /* [f: 256, i: 16] */
-    float *const query_9 = (float *)(void *)(part->work + 98368); /* [i: 16] */
-    float *const query_11 = (float *)(void *)(part->work + 98432); /* [i: 16] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_sum = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
+    float *const state = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 16] */
+    float *const query_w = (float *)(void *)(part->work + 64); /* [c: 256, i: 16] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [j: 16] */
+    float *const query_5 = (float *)(void *)(part->work + 16448); /* [c: 256, d: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 81984); /* [c: 256, j: 16] */
+    float *const query_6 = (float *)(void *)(part->work + 81984); /* [f: 256, i: 16] */
+    float *const query_max = (float *)(void *)(part->work + 98368); /* [i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 98432); /* [i: 16] */
     float *const weight = (float *)(void *)(part->work + 98496); /* [j: 16, i: 16] */
     float *const row_max = (float *)(void *)(part->work + 99520); /* [i: 16] */
     float *const old_max = (float *)(void *)(part->work + 0); /* [i: 16] */
     float *const weight_2 = (float *)(void *)(part->work + 98496); /* [j: 16, i: 16] */
     float *const row_sum = (float *)(void *)(part->work + 99584); /* [i: 16] */
     float *const row_sum_compensation = (float *)(void *)(part->work + 99648); /* [i: 16] */
-    float *const query_12 = (float *)(void *)(part->work + 99712); /* [e: 64, i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 99712); /* [e: 64, i: 16] */
     float *const sum = (float *)(void *)(part->work + 103808); /* [e: 64, i: 16] */
     float *const sum_compensation = (float *)(void *)(part->work + 107904); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
@@ -1102,20 +1185,20 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-            /* query_3 = 0.0f */
+            /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_3 + i, splat_v4(0.0f));
+                store_v4(query_sum + i, splat_v4(0.0f));
             }
-            /* q_tile = q_tile * 0.35355339f; query_3 += q_tile * q_tile */
+            /* q_tile = q_tile * 0.35355339f; query_sum += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_3_in = (vec_v4){0};
+                vec_v4 query_sum_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
-                    const vec_v4 q_tile_14 = load_v4(q_tile + d * 16 + i);
-                    const vec_v4 q_tile_new15 = q_tile_14 * 0.35355339f;
-                    store_v4(q_tile + d * 16 + i, q_tile_new15);
-                    query_3_in += q_tile_new15 * q_tile_new15;
+                    const vec_v4 q_tile_13 = load_v4(q_tile + d * 16 + i);
+                    const vec_v4 q_tile_new14 = q_tile_13 * 0.35355339f;
+                    store_v4(q_tile + d * 16 + i, q_tile_new14);
+                    query_sum_in += q_tile_new14 * q_tile_new14;
                 }
-                store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+                store_v4(query_sum + i, load_v4(query_sum + i) + query_sum_in);
             }
             /* q_tile = q_tile * 1.442695f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1123,58 +1206,59 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                     store_v4(q_tile + d * 16 + i, load_v4(q_tile + d * 16 + i) * 1.442695f);
                 }
             }
-            /* query_5[c][i] = sum over d of features_w * q_tile */
-            dot4_v4(features_w, q_tile, query_5);
-            /* query_5 = query_5 - (query_3 * 0.7213475f) */
+            /* query_w[c][i] = sum over d of features_w * q_tile */
+            dot4_v4(features_w, q_tile, query_w);
+            /* query_w = query_w - (query_sum * 0.7213475f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_16 = load_v4(query_3 + i) * 0.7213475f;
+                const vec_v4 t_15 = load_v4(query_sum + i) * 0.7213475f;
                 for (int64_t c = 0; c < 256; c++) {
-                    store_v4(query_5 + c * 16 + i, load_v4(query_5 + c * 16 + i) - t_16);
+                    store_v4(query_w + c * 16 + i, load_v4(query_w + c * 16 + i) - t_15);
                 }
             }
-            /* query_7 = features.w * 1.442695f */
+            /* query_5 = features.w * 1.442695f */
             for (int64_t c = 0; c < 256; c++) {
                 for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-                    UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
-                        store_v4(query_7 + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
+                    UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                        store_v4(query_5 + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
                     }
                 }
             }
-            /* query_9 = -FLT_MAX */
+            /* query_max = -FLT_MAX */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_9 + i, splat_v4(-FLT_MAX));
+                store_v4(query_max + i, splat_v4(-FLT_MAX));
             }
-            /* query_8 = query_5 + state; query_9 max= query_8 */
+            /* query_6 = query_w + state_max; query_max max= query_6 */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 query_9_in = load_v4(query_9 + i);
+                vec_v4 query_max_in = load_v4(query_max + i);
                 for (int64_t f = 0; f < 256; f++) {
-                    const vec_v4 query_8_new17 = load_v4(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16928 + f]);
-                    store_v4(query_8 + f * 16 + i, query_8_new17);
-                    query_9_in = max_v4(query_9_in, query_8_new17);
+                    const vec_v4 query_6_new16 = load_v4(query_w + f * 16 + i) + (state_max[(chunk - chunk0) * 16928 +
+                        f]);
+                    store_v4(query_6 + f * 16 + i, query_6_new16);
+                    query_max_in = max_v4(query_max_in, query_6_new16);
                 }
-                store_v4(query_9 + i, query_9_in);
+                store_v4(query_max + i, query_max_in);
             }
-            /* query_11 = 0.0f */
+            /* row_sum_from_state = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_11 + i, splat_v4(0.0f));
+                store_v4(row_sum_from_state + i, splat_v4(0.0f));
             }
-            /* query_8 = exp2(query_8 - query_9) * 0.00390625f; query_11 += query_8 * state_2 */
+            /* query_6 = exp2(query_6 - query_max) * 0.00390625f; row_sum_from_state += query_6 * state_sum */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_9_19 = load_v4(query_9 + i);
-                vec_v4 query_11_in = (vec_v4){0};
-                vec_v4 query_11_in_whole = (vec_v4){0};
+                const vec_v4 query_max_18 = load_v4(query_max + i);
+                vec_v4 row_sum_from_state_in = (vec_v4){0};
+                vec_v4 row_sum_from_state_in_whole = (vec_v4){0};
                 for (int64_t f = 0; f < 256; f++) {
-                    const vec_v4 query_8_18 = load_v4(query_8 + f * 16 + i);
-                    const vec_v4 query_8_new20 = exp2_v4(query_8_18 - query_9_19) * 0.00390625f;
-                    store_v4(query_8 + f * 16 + i, query_8_new20);
-                    query_11_in += query_8_new20 * (state_2[(chunk - chunk0) * 16928 + f]);
+                    const vec_v4 query_6_17 = load_v4(query_6 + f * 16 + i);
+                    const vec_v4 query_6_new19 = exp2_v4(query_6_17 - query_max_18) * 0.00390625f;
+                    store_v4(query_6 + f * 16 + i, query_6_new19);
+                    row_sum_from_state_in += query_6_new19 * (state_sum[(chunk - chunk0) * 16928 + f]);
                     if (f % 32 == 31) {
-                        query_11_in_whole += query_11_in;
-                        query_11_in = (vec_v4){0};
+                        row_sum_from_state_in_whole += row_sum_from_state_in;
+                        row_sum_from_state_in = (vec_v4){0};
                     }
                 }
-                query_11_in += query_11_in_whole;
-                store_v4(query_11 + i, load_v4(query_11 + i) + query_11_in);
+                row_sum_from_state_in += row_sum_from_state_in_whole;
+                store_v4(row_sum_from_state + i, load_v4(row_sum_from_state + i) + row_sum_from_state_in);
             }
             /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1182,8 +1266,8 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                 store_v4(row_sum + i, splat_v4(0.0f));
                 store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
-            /* query_12[e][i] = sum over f of state_3 * query_8 */
-            dot6_v4(state_3 + (chunk - chunk0) * 16928, query_8, query_12);
+            /* sum_from_state[e][i] = sum over f of state * query_6 */
+            dot6_v4(state + (chunk - chunk0) * 16928, query_6, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t e = 0; e < 64; e++) {
@@ -1197,28 +1281,28 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 16 + j] = 0;
-                /* key_7 = 0.0f */
+                /* key_sum_2 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_7 + j, splat_v4(0.0f));
+                    store_v4(key_sum_2 + j, splat_v4(0.0f));
                 }
-                /* k_tile_2 = k_tile_2 * 0.35355339f; key_7 += k_tile_2 * k_tile_2 */
+                /* k_tile_2 = k_tile_2 * 0.35355339f; key_sum_2 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    vec_v4 key_7_in = (vec_v4){0};
+                    vec_v4 key_sum_2_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
-                        const vec_v4 k_tile_2_21 = load_v4(k_tile_2 + d * 16 + j);
-                        const vec_v4 k_tile_2_new22 = k_tile_2_21 * 0.35355339f;
-                        store_v4(k_tile_2 + d * 16 + j, k_tile_2_new22);
-                        key_7_in += k_tile_2_new22 * k_tile_2_new22;
+                        const vec_v4 k_tile_2_20 = load_v4(k_tile_2 + d * 16 + j);
+                        const vec_v4 k_tile_2_new21 = k_tile_2_20 * 0.35355339f;
+                        store_v4(k_tile_2 + d * 16 + j, k_tile_2_new21);
+                        key_sum_2_in += k_tile_2_new21 * k_tile_2_new21;
                     }
-                    store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
+                    store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
                 }
-                /* key_8[c][j] = sum over d of query_7 * k_tile_2 */
-                dot4_v4(query_7, k_tile_2, key_8);
-                /* key_8 = key_8 - (key_7 * 0.7213475f) */
+                /* key_4[c][j] = sum over d of query_5 * k_tile_2 */
+                dot4_v4(query_5, k_tile_2, key_4);
+                /* key_4 = key_4 - (key_sum_2 * 0.7213475f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 t_23 = load_v4(key_7 + j) * 0.7213475f;
+                    const vec_v4 t_22 = load_v4(key_sum_2 + j) * 0.7213475f;
                     for (int64_t c = 0; c < 256; c++) {
-                        store_v4(key_8 + c * 16 + j, load_v4(key_8 + c * 16 + j) - t_23);
+                        store_v4(key_4 + c * 16 + j, load_v4(key_4 + c * 16 + j) - t_22);
                     }
                 }
                 /* weight = -FLT_MAX */
@@ -1227,12 +1311,12 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                         store_v4(weight + j * 16 + i, splat_v4(-FLT_MAX));
                     }
                 }
-                /* weight max= query_5 + key_8 */
+                /* weight max= query_w + key_4 */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         vec_v4 weight_in = load_v4(weight + j * 16 + i);
                         for (int64_t c = 0; c < 256; c++) {
-                            weight_in = max_v4(weight_in, load_v4(query_5 + c * 16 + i) + (key_8[c * 16 + j]));
+                            weight_in = max_v4(weight_in, load_v4(query_w + c * 16 + i) + (key_4[c * 16 + j]));
                         }
                         store_v4(weight + j * 16 + i, weight_in);
                     }
@@ -1241,14 +1325,13 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(old_max + i, load_v4(row_max + i));
                 }
-                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, -INFINITY) */
-                    const int64_t t_24 = n_k - n_q;
+                    const int64_t t_23 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_25 = (i0 + i + lane_v4) + t_24;
+                        const ints_v4 t_24 = (i0 + i + lane_v4) + t_23;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_25) &
+                            store_v4(weight + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_24) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(weight + j * 16 + i),
                                 splat_v4(-INFINITY)));
                         }
@@ -1277,14 +1360,14 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                         store_v4(weight_2 + j * 16 + i, splat_v4(0.0f));
                     }
                 }
-                /* weight_2 += exp2((query_5 + key_8) - row_max) */
+                /* weight_2 += exp2((query_w + key_4) - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 row_max_26 = load_v4(row_max + i);
+                    const vec_v4 row_max_25 = load_v4(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         vec_v4 weight_2_in = (vec_v4){0};
                         vec_v4 weight_2_in_whole = (vec_v4){0};
                         for (int64_t c = 0; c < 256; c++) {
-                            weight_2_in += exp2_v4((load_v4(query_5 + c * 16 + i) + (key_8[c * 16 + j])) - row_max_26);
+                            weight_2_in += exp2_v4((load_v4(query_w + c * 16 + i) + (key_4[c * 16 + j])) - row_max_25);
                             if (c % 32 == 31) {
                                 weight_2_in_whole += weight_2_in;
                                 weight_2_in = (vec_v4){0};
@@ -1300,14 +1383,13 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                         store_v4(weight_2 + j * 16 + i, load_v4(weight_2 + j * 16 + i) * 0.00390625f);
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
-                    const int64_t t_27 = n_k - n_q;
+                    const int64_t t_26 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_28 = (i0 + i + lane_v4) + t_27;
+                        const ints_v4 t_27 = (i0 + i + lane_v4) + t_26;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight_2 + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_28) &
+                            store_v4(weight_2 + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_27) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(weight_2 + j * 16 + i),
                                 splat_v4(0.0f)));
                         }
@@ -1315,9 +1397,9 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                 }
                 /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 old_max_29 = load_v4(old_max + i);
-                    store_v4(row_sum + i, load_v4(row_sum + i) * old_max_29);
-                    store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_29);
+                    const vec_v4 old_max_28 = load_v4(old_max + i);
+                    store_v4(row_sum + i, load_v4(row_sum + i) * old_max_28);
+                    store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_28);
                 }
                 /* row_sum += weight_2 */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1328,36 +1410,36 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
                     add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v +
-                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
+                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
                     dot7_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[1];
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_30 = n_k - n_q;
-                        const int t_31 = (chunk * 16) <= (j0 + j);
+                        const int64_t t_29 = n_k - n_q;
+                        const int t_30 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_30)) &
-                                (-(int64_t)t_31), mask_v4);
+                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_29)) &
+                                (-(int64_t)t_30), mask_v4);
                         }
                         add_seen_v4(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
                     }
                 } else
                     dot8_v4(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
             }
-            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max,
-               query_9)))) == 0.0f, 0 ... */
+            /* sum = select(((row_sum * exp2(row_max - max(row_max,
+               query_max))) + (row_sum_from_state * exp2(query_max - max(row_max, query_ma ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_32 = load_v4(row_max + i);
-                const vec_v4 query_9_33 = load_v4(query_9 + i);
-                const vec_v4 t_34 = max_nan_v4(row_max_32, query_9_33);
-                const vec_v4 t_35 = exp2_v4(row_max_32 - t_34);
-                const vec_v4 t_36 = exp2_v4(query_9_33 - t_34);
-                const vec_v4 t_37 = (load_v4(row_sum + i) * t_35) + (load_v4(query_11 + i) * t_36);
-                const mask_v4 t_38 = t_37 == 0.0f;
+                const vec_v4 row_max_31 = load_v4(row_max + i);
+                const vec_v4 query_max_32 = load_v4(query_max + i);
+                const vec_v4 t_33 = max_nan_v4(row_max_31, query_max_32);
+                const vec_v4 t_34 = exp2_v4(row_max_31 - t_33);
+                const vec_v4 t_35 = exp2_v4(query_max_32 - t_33);
+                const vec_v4 t_36 = (load_v4(row_sum + i) * t_34) + (load_v4(row_sum_from_state + i) * t_35);
+                const mask_v4 t_37 = t_36 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 16 + i, pick_v4(t_38, splat_v4(0.0f),
-                        ((load_v4(sum + e * 16 + i) * t_35) + (load_v4(query_12 + e * 16 + i) * t_36)) / t_37));
+                    store_v4(sum + e * 16 + i, pick_v4(t_37, splat_v4(0.0f),
+                        ((load_v4(sum + e * 16 + i) * t_34) + (load_v4(sum_from_state + e * 16 + i) * t_35)) / t_36));
                 }
             }
             /* out = sum, transposed back */
@@ -1366,43 +1448,44 @@ TARGET_v4 APART void performer_positive_queries_v4(const struct call *call, int6
     }
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v4 static void performer_positive_linear_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_positive_begin_v4(call,
-        task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((256 + 31) / 32); iteration += part->threads)
+        performer_positive_begin_v4(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) performer_positive_keys_v4(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            performer_positive_keys_v4(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((256 + 31) / 32) / 16; turn < (group + 1) * ((256 + 31) / 32) / 16; turn++)
-                performer_positive_fold_v4(call, task, part, turn);
+            const int64_t end = (group + 1) * ((256 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((256 + 31) / 32) / 16; iteration < end; iteration++)
+                performer_positive_fold_v4(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) performer_positive_queries_v4(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            performer_positive_queries_v4(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
+    synchronise(part);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4 APART void performer_positive_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -1410,88 +1493,88 @@ TARGET_v4 APART void performer_positive_few_begin_v4(const struct call *call, in
     const int64_t q_head = call->p.q.head;
     const float *const features_w = call->params->features_w;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [d: 64, r: 64] */
-    float *const query_4 = (float *)(void *)(part->shared + 33024); /* [c: 256, r: 64] */
-    float *const query_5 = (float *)(void *)(part->shared + 98560); /* [c: 256, r: 64] */
-    float *const query_6 = (float *)(void *)(part->shared + 164096); /* [c: 256, d: 64] */
+    float *const query_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 16640); /* [d: 64, r: 64] */
+    float *const query_w = (float *)(void *)(part->shared + 33024); /* [c: 256, r: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 98560); /* [c: 256, r: 64] */
+    float *const query_4 = (float *)(void *)(part->shared + 164096); /* [c: 256, d: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_2 = 0.0f */
+    /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
-        store_v4(query_2 + r, splat_v4(0.0f));
+        store_v4(query_sum + r, splat_v4(0.0f));
     }
-    /* query = q_tile * 0.35355339f; query_2 += query * query; query_3 = query * 1.442695f */
+    /* query = q_tile * 0.35355339f; query_sum += query * query; query_2 = query * 1.442695f */
     for (int64_t r = r0; r < r1; r += 16) {
-        vec_v4 query_2_in = (vec_v4){0};
+        vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v4 query_new0 = load_v4(q_tile + d * 64 + r) * 0.35355339f;
             store_v4(query + d * 64 + r, query_new0);
-            query_2_in += query_new0 * query_new0;
-            store_v4(query_3 + d * 64 + r, query_new0 * 1.442695f);
+            query_sum_in += query_new0 * query_new0;
+            store_v4(query_2 + d * 64 + r, query_new0 * 1.442695f);
         }
-        store_v4(query_2 + r, load_v4(query_2 + r) + query_2_in);
+        store_v4(query_sum + r, load_v4(query_sum + r) + query_sum_in);
     }
-    /* query_4[c][r] = sum over d of features_w * query_3 */
-    dot9_v4(features_w, query_3 + r0, query_4 + r0);
-    /* query_5 = query_4 - (query_2 * 0.7213475f) */
+    /* query_w[c][r] = sum over d of features_w * query_2 */
+    dot9_v4(round_up(r1 - r0, 16), features_w, query_2 + r0, query_w + r0);
+    /* query_3 = query_w - (query_sum * 0.7213475f) */
     for (int64_t r = r0; r < r1; r += 16) {
-        const vec_v4 t_1 = load_v4(query_2 + r) * 0.7213475f;
+        const vec_v4 t_1 = load_v4(query_sum + r) * 0.7213475f;
         for (int64_t c = 0; c < 256; c++) {
-            store_v4(query_5 + c * 64 + r, load_v4(query_4 + c * 64 + r) - t_1);
+            store_v4(query_3 + c * 64 + r, load_v4(query_w + c * 64 + r) - t_1);
         }
     }
-    /* query_6 = features.w * 1.442695f */
+    /* query_4 = features.w * 1.442695f */
     for (int64_t c = 0; c < 256; c++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 4; u++, d += 16) {
-                store_v4(query_6 + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
+                store_v4(query_4 + c * 64 + d, load_v4(features_w + c * 64 + d) * 1.442695f);
             }
         }
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4 APART void performer_positive_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 229632); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 229888); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 246528); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 230144); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 246784); /* [r: 64, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 229632); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 229888); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 246528); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 230144); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 246784); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
-        store_v4(carried + r, splat_v4(-FLT_MAX));
-        store_v4(carried_2 + r, splat_v4(0.0f));
-        store_v4(carried_2_compensation + r, splat_v4(0.0f));
+        store_v4(carried_max + r, splat_v4(-FLT_MAX));
+        store_v4(carried_sum + r, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + r, splat_v4(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(carried_3 + r * 64 + e, splat_v4(0.0f));
-                store_v4(carried_3_compensation + r * 64 + e, splat_v4(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + r * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + r * 64 + e, splat_v4(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v4 APART void performer_positive_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -1499,90 +1582,90 @@ TARGET_v4 APART void performer_positive_few_keys_v4(const struct call *call, int
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const query_5 = (float *)(void *)(part->shared + 98560); /* [c: 256, r: 64] */
-    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const query_6 = (float *)(void *)(part->shared + 164096); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 512); /* [c: 256, j: 128 of 144] */
+    float *const query_3 = (float *)(void *)(part->shared + 98560); /* [c: 256, r: 64] */
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const query_4 = (float *)(void *)(part->shared + 164096); /* [c: 256, d: 64] */
+    float *const key_2 = (float *)(void *)(part->work + 512); /* [c: 256, j: 128 of 144] */
     float *const weight = (float *)(void *)(part->work + 147968); /* [r: 64, j: 128 of 144] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const weight_2 = (float *)(void *)(part->work + 147968); /* [r: 64, j: 128 of 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 147968); /* [d: 64, j: 128 of 144] */
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 16) {
-        store_v4(state + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
-        store_v4(state_2 + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
+        store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
+        store_v4(state_sum + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
     }
-    /* state_3 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
-        /* key_2 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_2 + j, splat_v4(0.0f));
+            store_v4(key_sum + j, splat_v4(0.0f));
         }
-        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        /* k_tile = k_tile * 0.35355339f; key_sum += k_tile * k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            vec_v4 key_2_in[4];
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                key_2_in[u] = (vec_v4){0};
+            vec_v4 key_sum_in[4];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                key_sum_in[vector] = (vec_v4){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
                     const vec_v4 k_tile_2 = load_v4(k_tile + d * 144 + j);
                     const vec_v4 k_tile_new3 = k_tile_2 * 0.35355339f;
                     store_v4(k_tile + d * 144 + j, k_tile_new3);
-                    key_2_in[u] += k_tile_new3 * k_tile_new3;
+                    key_sum_in[vector] += k_tile_new3 * k_tile_new3;
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3[c][j] = sum over d of query_6 * k_tile */
-        dot10_v4(round_up(j1 - j0, 64), query_6, k_tile, key_3);
-        /* key_3 = key_3 - (key_2 * 0.7213475f) */
+        /* key_2[c][j] = sum over d of query_4 * k_tile */
+        dot10_v4(round_up(j1 - j0, 16), query_4, k_tile, key_2);
+        /* key_2 = key_2 - (key_sum * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_4 = load_v4(key_2 + j) * 0.7213475f;
+            const vec_v4 t_4 = load_v4(key_sum + j) * 0.7213475f;
             for (int64_t c = 0; c < 256; c++) {
-                store_v4(key_3 + c * 144 + j, load_v4(key_3 + c * 144 + j) - t_4);
+                store_v4(key_2 + c * 144 + j, load_v4(key_2 + c * 144 + j) - t_4);
             }
         }
         /* weight = -FLT_MAX */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
                     store_v4(weight + r * 144 + j, splat_v4(-FLT_MAX));
                 }
             }
         }
-        /* weight max= query_5 + key_3 */
+        /* weight max= query_3 + key_2 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < rows; r++) {
                 vec_v4 weight_in = load_v4(weight + r * 144 + j);
                 for (int64_t c = 0; c < 256; c++) {
-                    weight_in = max_v4(weight_in, (query_5[c * 64 + r]) + load_v4(key_3 + c * 144 + j));
+                    weight_in = max_v4(weight_in, (query_3[c * 64 + r]) + load_v4(key_2 + c * 144 + j));
                 }
                 store_v4(weight + r * 144 + j, weight_in);
             }
         }
-        /* old_max = state */
+        /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            store_v4(old_max + r, load_v4(state + (chunk - chunk0) * 4224 + r));
+            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* weight = select(j <= ((r % n_q) + (n_k - n_q)), weight, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_5 = j0 + j + lane_v4;
@@ -1592,7 +1675,7 @@ TARGET_v4 APART void performer_positive_few_keys_v4(const struct call *call, int
                 }
             }
         }
-        /* state max= weight */
+        /* state_max max= weight */
         for (int64_t r = 0; r < rows; r++) {
             vec_v4 lanes_max = splat_v4(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1601,27 +1684,27 @@ TARGET_v4 APART void performer_positive_few_keys_v4(const struct call *call, int
                     j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
             }
             const float largest = lane_max_v4(lanes_max);
-            if (largest > state[(chunk - chunk0) * 4224 + r]) state[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
         }
-        /* old_max = exp2(old_max - state) */
+        /* old_max = exp2(old_max - state_max) */
         for (int64_t r = 0; r < rows; r += 16) {
-            store_v4(old_max + r, exp2_v4(load_v4(old_max + r) - load_v4(state + (chunk - chunk0) * 4224 + r)));
+            store_v4(old_max + r, exp2_v4(load_v4(old_max + r) - load_v4(state_max + (chunk - chunk0) * 4224 + r)));
         }
         /* weight_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
                     store_v4(weight_2 + r * 144 + j, splat_v4(0.0f));
                 }
             }
         }
-        /* weight_2 += exp2((query_5 + key_3) - state) */
+        /* weight_2 += exp2((query_3 + key_2) - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < rows; r++) {
                 vec_v4 weight_2_in = (vec_v4){0};
                 vec_v4 weight_2_in_whole = (vec_v4){0};
                 for (int64_t c = 0; c < 256; c++) {
-                    weight_2_in += exp2_v4(((query_5[c * 64 + r]) + load_v4(key_3 + c * 144 + j)) - (state[(chunk -
+                    weight_2_in += exp2_v4(((query_3[c * 64 + r]) + load_v4(key_2 + c * 144 + j)) - (state_max[(chunk -
                         chunk0) * 4224 + r]));
                     if (c % 32 == 31) {
                         weight_2_in_whole += weight_2_in;
@@ -1635,12 +1718,12 @@ TARGET_v4 APART void performer_positive_few_keys_v4(const struct call *call, int
         /* weight_2 = weight_2 * 0.00390625f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
                     store_v4(weight_2 + r * 144 + j, load_v4(weight_2 + r * 144 + j) * 0.00390625f);
                 }
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* weight_2 = select(j <= ((r % n_q) + (n_k - n_q)), weight_2, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_6 = j0 + j + lane_v4;
@@ -1650,12 +1733,12 @@ TARGET_v4 APART void performer_positive_few_keys_v4(const struct call *call, int
                 }
             }
         }
-        /* state_2 = state_2 * old_max */
+        /* state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            store_v4(state_2 + (chunk - chunk0) * 4224 + r, load_v4(state_2 + (chunk - chunk0) * 4224 + r) *
+            store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
                 load_v4(old_max + r));
         }
-        /* state_2 += weight_2 */
+        /* state_sum += weight_2 */
         for (int64_t r = 0; r < rows; r++) {
             vec_v4 lane_sums = splat_v4(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1664,115 +1747,115 @@ TARGET_v4 APART void performer_positive_few_keys_v4(const struct call *call, int
                     term, splat_v4(0));
             }
             const float total = lane_sum_v4(lane_sums);
-            state_2[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
         }
-        /* state_3 = state_3 * old_max */
+        /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    store_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
                 }
             }
         }
-        /* state_3[r][e] += sum over j of weight_2 * v */
+        /* state[r][e] += sum over j of weight_2 * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot11_v4(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot11_v4(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 seen[8];
                 const int64_t t_7 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_7, mask_v4);
                 }
-                add_seen_lanes_v4(64, state_3 + (chunk - chunk0) * 4224 + r * 64, weight_2 + r * 144, v + j0 * v_row,
+                add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, weight_2 + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, seen);
             }
         } else
-            dot12_v4(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot12_v4(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v4 APART void performer_positive_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 229632); /* [r: 64] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 229888); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 246528); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 230144); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 246784); /* [r: 64, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 229632); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 229888); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 246528); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 230144); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 246784); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           before_2 = carried_2; carried ... */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_8 = load_v4(carried + r);
-            const vec_v4 before_new9 = carried_8;
-            const vec_v4 state_10 = load_v4(state + (chunk - chunk0) * 4224 + r);
-            const vec_v4 carried_new11 = max_v4(load_v4(carried + r), state_10);
-            store_v4(carried + r, carried_new11);
-            const vec_v4 keep_new12 = exp2_v4(before_new9 - carried_new11);
-            store_v4(keep + r, keep_new12);
-            const vec_v4 take_new13 = exp2_v4(state_10 - carried_new11);
-            store_v4(take + r, take_new13);
-            const vec_v4 carried_2_14 = load_v4(carried_2 + r);
-            store_v4(carried_2 + r, carried_2_14 * keep_new12);
-            store_v4(carried_2_compensation + r, load_v4(carried_2_compensation + r) * keep_new12);
-            add_v4(carried_2 + r, carried_2_compensation + r, load_v4(state_2 + (chunk - chunk0) * 4224 + r) *
-                take_new13, splat_v4(1));
+            const vec_v4 carried_max_8 = load_v4(carried_max + r);
+            const vec_v4 before_max_new9 = carried_max_8;
+            const vec_v4 state_max_10 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v4 carried_max_new11 = max_v4(load_v4(carried_max + r), state_max_10);
+            store_v4(carried_max + r, carried_max_new11);
+            const vec_v4 carried_factor_new12 = exp2_v4(before_max_new9 - carried_max_new11);
+            store_v4(carried_factor + r, carried_factor_new12);
+            const vec_v4 slot_factor_new13 = exp2_v4(state_max_10 - carried_max_new11);
+            store_v4(slot_factor + r, slot_factor_new13);
+            const vec_v4 carried_sum_14 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_14 * carried_factor_new12);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new12);
+            add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new13, splat_v4(1));
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    const vec_v4 carried_3_15 = load_v4(carried_3 + r * 64 + e);
-                    const float keep_16 = keep[r];
-                    store_v4(carried_3 + r * 64 + e, carried_3_15 * keep_16);
-                    store_v4(carried_3_compensation + r * 64 + e, load_v4(carried_3_compensation + r * 64 + e) *
-                        keep_16);
-                    add_v4(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
-                        load_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * take[r], splat_v4(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 carried_15 = load_v4(carried + r * 64 + e);
+                    const float carried_factor_16 = carried_factor[r];
+                    store_v4(carried + r * 64 + e, carried_15 * carried_factor_16);
+                    store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
+                        carried_factor_16);
+                    add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 TARGET_v4 APART void performer_positive_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_2 = (float *)(void *)(part->shared + 229888); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 230144); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 229888); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 230144); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                const float carried_2_17 = carried_2[r];
-                store_v4(result + r * 64 + e, (carried_2_17 == 0.0f) ? splat_v4(0.0f) : load_v4(carried_3 + r * 64 + e)
-                    / carried_2_17);
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                const float carried_sum_17 = carried_sum[r];
+                store_v4(result + r * 64 + e, (carried_sum_17 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
+                    / carried_sum_17);
             }
         }
     }
@@ -1782,36 +1865,37 @@ TARGET_v4 APART void performer_positive_few_queries_v4(const struct call *call, 
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v4 static void performer_positive_few_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) performer_positive_few_begin_v4(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) performer_positive_few_begin_2_v4(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        performer_positive_few_begin_v4(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        performer_positive_few_begin_2_v4(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) performer_positive_few_keys_v4(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            performer_positive_few_keys_v4(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                performer_positive_few_fold_v4(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                performer_positive_few_fold_v4(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) performer_positive_few_queries_v4(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        performer_positive_few_queries_v4(call, task, part, iteration);
+    synchronise(part);
 }
 #endif
 
@@ -1819,16 +1903,20 @@ TARGET_v4 static void performer_positive_few_v4(const struct call *call, int64_t
 #if defined(__x86_64__)
 #define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
 
-/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+/* Each of these types has 8 elements:
+   - vec_v3: numbers
+   - mask_v3: results of comparisons
+   - ints_v3: positions
+   - wide_v3: doubles */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
@@ -1836,10 +1924,10 @@ static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
-/* The same, and NaN stays as the second, too. */
+/* These are max_v3 and min_v3, but they also keep a NaN in the second argument. */
 TARGET_v3 INLINE vec_v3 max_nan_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(b != b), b, max_v3(a, b)); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -127.0f, NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
@@ -1855,7 +1943,7 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 {
     x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -1864,7 +1952,7 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* The largest of the lanes; where one is NaN, perhaps not that. */
+/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
 TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
 {
     x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
@@ -1873,8 +1961,7 @@ TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
     return x[0];
 }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 8 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -1897,7 +1984,7 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1914,7 +2001,7 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -1925,7 +2012,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -1940,7 +2028,7 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
@@ -1951,8 +2039,7 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v3 *seen)
@@ -1962,13 +2049,17 @@ TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *w
             if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
@@ -1983,19 +2074,20 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 8;
-            if (then == 3) {
+            if (update == 3) {
                 add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
                 continue;
             }
-            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+            store_v3(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
+/* Prefetches rows of `width` numbers. */
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -2003,48 +2095,102 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_v3; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_v3 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 8) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 8;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
+    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
@@ -2058,16 +2204,16 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_v3, and widened, some rows at a
-   time. A single row takes 64 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_v3, and widened 16 rows at a time. A single row
+   takes 64 lanes at once, and so reads b in the order of memory. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (0) fetch_v3(16, lanes, b + 0 * b_step, b_step);
+        if (rows == 1 && update == 1) {
             int64_t x = 0;
             for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
@@ -2076,98 +2222,107 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* not all at once: so many can be under way */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* a core has few misses in flight */
             fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
             asked = ask;
-            dot_v3(vectors, vectors * 8, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
-                then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* dot_v3 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     float row[128];
-    (void)odd;
+    (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_v3. */
+/* dot_v3 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_v3, so that they round as there. */
 TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 8; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 8; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v3(1, 8, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 8, 1 * 8, c + x, c_row, then,
+            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 8, 8, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
-/* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+/* The products of the code below, each compiled once: dot_v3 with its constant arguments. */
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 16, 256, 4, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/96, c, /*c_row=*/96, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
 }
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
+        c, /*c_row=*/16, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(2, 64, 256, 4, steps, 192, a, 16, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/256, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot5_v3(const float *a, const float *b, float *c)
+TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 16, 64, 4, 256, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2177,7 +2332,8 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -2188,12 +2344,12 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const query_2 = (float *)(void *)(work + 0); /* [i: 16] */
-    float *const query_4 = (float *)(void *)(work + 64); /* [c: 256, i: 16] */
-    float *const all_query_5 = (float *)(void *)(work + 16448); /* [c: 256, i: 16, 16 times] */
-    float *const key_2 = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const query_6 = (float *)(void *)(work + 278592); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(work + 344128); /* [c: 256, j: 96] */
+    float *const query_sum = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_w = (float *)(void *)(work + 64); /* [c: 256, i: 16] */
+    float *const all_query_3 = (float *)(void *)(work + 16448); /* [c: 256, i: 16, 16 times] */
+    float *const key_sum = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const query_4 = (float *)(void *)(work + 278592); /* [c: 256, d: 64] */
+    float *const key_2 = (float *)(void *)(work + 344128); /* [c: 256, j: 96] */
     float *const weight = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
     float *const all_row_max = (float *)(void *)(work + 6144); /* [i: 16, 16 times] */
     float *const old_max = (float *)(void *)(work + 7168); /* [i: 16] */
@@ -2209,56 +2365,56 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
     float *const k_tile = (float *)(void *)(work + 573504); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
         const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-        float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 4096;
+        float *const query_3 = all_query_3 + (i0 - i_block) / 16 * 4096;
         /* q_tile = q, with zeros beyond the last row */
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-        /* query_2 = 0.0f */
+        /* query_sum = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query_2 + i, splat_v3(0.0f));
+            store_v3(query_sum + i, splat_v3(0.0f));
         }
-        /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+        /* q_tile = q_tile * 0.35355339f; query_sum += q_tile * q_tile */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 query_2_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_2_in[u] = (vec_v3){0};
+            vec_v3 query_sum_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                query_sum_in[vector] = (vec_v3){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                     const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
                     const vec_v3 q_tile_new1 = q_tile_0 * 0.35355339f;
                     store_v3(q_tile + d * 16 + i, q_tile_new1);
-                    query_2_in[u] += q_tile_new1 * q_tile_new1;
+                    query_sum_in[vector] += q_tile_new1 * q_tile_new1;
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in[u]);
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(query_sum + i, load_v3(query_sum + i) + query_sum_in[vector]);
             }
         }
         /* q_tile = q_tile * 1.442695f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                     store_v3(q_tile + d * 16 + i, load_v3(q_tile + d * 16 + i) * 1.442695f);
                 }
             }
         }
-        /* query_4[c][i] = sum over d of features_w * q_tile */
-        dot0_v3(features_w, q_tile, query_4);
-        /* query_5 = query_4 - (query_2 * 0.7213475f) */
+        /* query_w[c][i] = sum over d of features_w * q_tile */
+        dot0_v3(round_up(i1 - i0, 8), features_w, q_tile, query_w);
+        /* query_3 = query_w - (query_sum * 0.7213475f) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_2 = load_v3(query_2 + i) * 0.7213475f;
+            const vec_v3 t_2 = load_v3(query_sum + i) * 0.7213475f;
             for (int64_t c = 0; c < 256; c++) {
-                store_v3(query_5 + c * 16 + i, load_v3(query_4 + c * 16 + i) - t_2);
+                store_v3(query_3 + c * 16 + i, load_v3(query_w + c * 16 + i) - t_2);
             }
         }
     }
-    /* query_6 = features.w * 1.442695f */
+    /* query_4 = features.w * 1.442695f */
     for (int64_t c = 0; c < 256; c++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
-                store_v3(query_6 + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                store_v3(query_4 + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
             }
         }
     }
@@ -2279,7 +2435,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                         store_v3(sum + e * 16 + i, splat_v3(0.0f));
                         store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
                     }
@@ -2293,60 +2449,60 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
-        /* key_2 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_2 + j, splat_v3(0.0f));
+            store_v3(key_sum + j, splat_v3(0.0f));
         }
-        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        /* k_tile = k_tile * 0.35355339f; key_sum += k_tile * k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_2_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                key_2_in[u] = (vec_v3){0};
+            vec_v3 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_in[vector] = (vec_v3){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
                     const vec_v3 k_tile_3 = load_v3(k_tile + d * 96 + j);
                     const vec_v3 k_tile_new4 = k_tile_3 * 0.35355339f;
                     store_v3(k_tile + d * 96 + j, k_tile_new4);
-                    key_2_in[u] += k_tile_new4 * k_tile_new4;
+                    key_sum_in[vector] += k_tile_new4 * k_tile_new4;
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3[c][j] = sum over d of query_6 * k_tile */
-        dot1_v3(round_up(j1 - j0, 16), query_6, k_tile, key_3);
-        /* key_3 = key_3 - (key_2 * 0.7213475f) */
+        /* key_2[c][j] = sum over d of query_4 * k_tile */
+        dot1_v3(round_up(j1 - j0, 8), query_4, k_tile, key_2);
+        /* key_2 = key_2 - (key_sum * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_5 = load_v3(key_2 + j) * 0.7213475f;
+            const vec_v3 t_5 = load_v3(key_sum + j) * 0.7213475f;
             for (int64_t c = 0; c < 256; c++) {
-                store_v3(key_3 + c * 96 + j, load_v3(key_3 + c * 96 + j) - t_5);
+                store_v3(key_2 + c * 96 + j, load_v3(key_2 + c * 96 + j) - t_5);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
             const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 4096;
+            float *const query_3 = all_query_3 + (i0 - i_block) / 16 * 4096;
             float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
             float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
             /* weight = -FLT_MAX */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                         store_v3(weight + j * 16 + i, splat_v3(-FLT_MAX));
                     }
                 }
             }
-            /* weight max= query_5 + key_3 */
+            /* weight max= query_3 + key_2 */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     vec_v3 weight_in = load_v3(weight + j * 16 + i);
                     for (int64_t c = 0; c < 256; c++) {
-                        weight_in = max_v3(weight_in, load_v3(query_5 + c * 16 + i) + (key_3[c * 96 + j]));
+                        weight_in = max_v3(weight_in, load_v3(query_3 + c * 16 + i) + (key_2[c * 96 + j]));
                     }
                     store_v3(weight + j * 16 + i, weight_in);
                 }
@@ -2355,7 +2511,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
                 const int64_t t_6 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2369,19 +2525,22 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             /* row_max max= weight */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 vec_v3 row_max_in[2][2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[u][j_chain] = splat_v3(-INFINITY);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_v3(-INFINITY);
                 }
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
                     UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                         const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                            row_max_in[u][j_chain] = max_v3(row_max_in[u][j_chain], load_v3(weight + j * 16 + i));
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
+                                load_v3(weight + j * 16 + i));
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[u][0], row_max_in[u][1])));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
+                        row_max_in[vector][1])));
                 }
             }
             /* old_max = exp2(old_max - row_max) */
@@ -2391,19 +2550,19 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             /* weight_2 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                         store_v3(weight_2 + j * 16 + i, splat_v3(0.0f));
                     }
                 }
             }
-            /* weight_2 += exp2((query_5 + key_3) - row_max) */
+            /* weight_2 += exp2((query_3 + key_2) - row_max) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 const vec_v3 row_max_8 = load_v3(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     vec_v3 weight_2_in = (vec_v3){0};
                     vec_v3 weight_2_in_whole = (vec_v3){0};
                     for (int64_t c = 0; c < 256; c++) {
-                        weight_2_in += exp2_v3((load_v3(query_5 + c * 16 + i) + (key_3[c * 96 + j])) - row_max_8);
+                        weight_2_in += exp2_v3((load_v3(query_3 + c * 16 + i) + (key_2[c * 96 + j])) - row_max_8);
                         if (c % 32 == 31) {
                             weight_2_in_whole += weight_2_in;
                             weight_2_in = (vec_v3){0};
@@ -2416,12 +2575,12 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             /* weight_2 = weight_2 * 0.00390625f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                         store_v3(weight_2 + j * 16 + i, load_v3(weight_2 + j * 16 + i) * 0.00390625f);
                     }
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
                 const int64_t t_9 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2441,22 +2600,22 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
             /* row_sum += weight_2 */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 vec_v3 row_sum_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] = (vec_v3){0};
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    row_sum_in[vector] = (vec_v3){0};
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        row_sum_in[u] += load_v3(weight_2 + j * 16 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_in[vector] += load_v3(weight_2 + j * 16 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
                 }
             }
             /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
             if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot2_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 seen[2];
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2467,7 +2626,7 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
                 }
             } else
-                dot3_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+                dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
         }
     }
     {
@@ -2490,42 +2649,42 @@ TARGET_v3 static void performer_positive_rows_v3(const struct call *call, int64_
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v3 APART void performer_positive_begin_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 256);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 256] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256] */
-    float *const carried_3 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 256);
+    float *const carried_max = (float *)(void *)(part->shared + 0); /* [f: 256] */
+    float *const carried_sum = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256] */
+    float *const carried = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
-        store_v3(carried + f, splat_v3(-FLT_MAX));
-        store_v3(carried_2 + f, splat_v3(0.0f));
-        store_v3(carried_2_compensation + f, splat_v3(0.0f));
+        store_v3(carried_max + f, splat_v3(-FLT_MAX));
+        store_v3(carried_sum + f, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + f, splat_v3(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(carried_3 + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_3_compensation + f * 64 + e, splat_v3(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -2534,26 +2693,26 @@ TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 16] */
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 16] */
     float *const query = (float *)(void *)(part->work + 64); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 65600); /* [c: 256, j: 16] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
-    float *const key_5 = (float *)(void *)(part->work + 81984); /* [f: 256, j: 16] */
-    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
-    float *const state_3 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
+    float *const key_2 = (float *)(void *)(part->work + 65600); /* [c: 256, j: 16] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const key_features_2 = (float *)(void *)(part->work + 81984); /* [f: 256, j: 16] */
+    float *const state_sum = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
+    float *const state = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 81984); /* [d: 64, j: 16] */
     /* query = features.w * 1.442695f */
     for (int64_t c = 0; c < 256; c++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
                 store_v3(query + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
             }
         }
     }
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t f = 0; f < 256; f += 8) {
-        store_v3(state + (chunk - chunk0) * 16928 + f, splat_v3(-FLT_MAX));
-        store_v3(state_2 + (chunk - chunk0) * 16928 + f, splat_v3(0.0f));
+        store_v3(state_max + (chunk - chunk0) * 16928 + f, splat_v3(-FLT_MAX));
+        store_v3(state_sum + (chunk - chunk0) * 16928 + f, splat_v3(0.0f));
     }
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
@@ -2561,144 +2720,144 @@ TARGET_v3 APART void performer_positive_keys_v3(const struct call *call, int64_t
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
-        /* key_2 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_2 + j, splat_v3(0.0f));
+            store_v3(key_sum + j, splat_v3(0.0f));
         }
-        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        /* k_tile = k_tile * 0.35355339f; key_sum += k_tile * k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_2_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                key_2_in[u] = (vec_v3){0};
+            vec_v3 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_in[vector] = (vec_v3){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
                     const vec_v3 k_tile_0 = load_v3(k_tile + d * 16 + j);
                     const vec_v3 k_tile_new1 = k_tile_0 * 0.35355339f;
                     store_v3(k_tile + d * 16 + j, k_tile_new1);
-                    key_2_in[u] += k_tile_new1 * k_tile_new1;
+                    key_sum_in[vector] += k_tile_new1 * k_tile_new1;
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3[c][j] = sum over d of query * k_tile */
-        dot0_v3(query, k_tile, key_3);
-        /* key_3 = key_3 - (key_2 * 0.7213475f) */
+        /* key_2[c][j] = sum over d of query * k_tile */
+        dot0_v3(round_up(j1 - j0, 8), query, k_tile, key_2);
+        /* key_2 = key_2 - (key_sum * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_2 = load_v3(key_2 + j) * 0.7213475f;
+            const vec_v3 t_2 = load_v3(key_sum + j) * 0.7213475f;
             for (int64_t c = 0; c < 256; c++) {
-                store_v3(key_3 + c * 16 + j, load_v3(key_3 + c * 16 + j) - t_2);
+                store_v3(key_2 + c * 16 + j, load_v3(key_2 + c * 16 + j) - t_2);
             }
         }
-        /* state max= key_3 */
+        /* state_max max= key_2 */
         for (int64_t f = 0; f < 256; f++) {
             vec_v3 lanes_max = splat_v3(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(key_3 + f * 16 + j);
+                const vec_v3 term = load_v3(key_2 + f * 16 + j);
                 lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
                     - j0, mask_v3), term, splat_v3(-INFINITY)));
             }
             const float largest = lane_max_v3(lanes_max);
-            if (largest > state[(chunk - chunk0) * 16928 + f]) state[(chunk - chunk0) * 16928 + f] = largest;
+            if (largest > state_max[(chunk - chunk0) * 16928 + f]) state_max[(chunk - chunk0) * 16928 + f] = largest;
         }
-        /* key_5 = exp2(key_3 - state) */
+        /* key_features_2 = exp2(key_2 - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t f = 0; f < 256; f++) {
-                store_v3(key_5 + f * 16 + j, exp2_v3(load_v3(key_3 + f * 16 + j) - (state[(chunk - chunk0) * 16928 +
-                    f])));
+                store_v3(key_features_2 + f * 16 + j, exp2_v3(load_v3(key_2 + f * 16 + j) - (state_max[(chunk - chunk0)
+                    * 16928 + f])));
             }
         }
-        /* state_2 += key_5 */
+        /* state_sum += key_features_2 */
         for (int64_t f = 0; f < 256; f++) {
             vec_v3 lane_sums = splat_v3(0);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(key_5 + f * 16 + j);
+                const vec_v3 term = load_v3(key_features_2 + f * 16 + j);
                 lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
                     term, splat_v3(0));
             }
             const float total = lane_sum_v3(lane_sums);
-            state_2[(chunk - chunk0) * 16928 + f] += total;
+            state_sum[(chunk - chunk0) * 16928 + f] += total;
         }
-        /* state_3[f][e] = sum over j of key_5 * v */
-        dot4_v3(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16928);
+        /* state[f][e] = sum over j of key_features_2 * v */
+        dot4_v3(j1 - j0, key_features_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 16928);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v3 APART void performer_positive_fold_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 256);
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 256);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
-    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
-    float *const state_3 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [f: 256] */
-    float *const take = (float *)(void *)(part->work + 1024); /* [f: 256] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 256] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256] */
-    float *const carried_3 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_sum = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
+    float *const state = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 0); /* [f: 256] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [f: 256] */
+    float *const slot_factor = (float *)(void *)(part->work + 1024); /* [f: 256] */
+    float *const carried_sum = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256] */
+    float *const carried = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           state = before */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 carried_4 = load_v3(carried + f);
-            const vec_v3 before_new5 = carried_4;
-            const vec_v3 state_6 = load_v3(state + (chunk - chunk0) * 16928 + f);
-            const vec_v3 carried_new7 = max_v3(load_v3(carried + f), state_6);
-            store_v3(carried + f, carried_new7);
-            store_v3(keep + f, exp2_v3(before_new5 - carried_new7));
-            store_v3(take + f, exp2_v3(state_6 - carried_new7));
-            store_v3(state + (chunk - chunk0) * 16928 + f, before_new5);
+            const vec_v3 carried_max_3 = load_v3(carried_max + f);
+            const vec_v3 before_max_new4 = carried_max_3;
+            const vec_v3 state_max_5 = load_v3(state_max + (chunk - chunk0) * 16928 + f);
+            const vec_v3 carried_max_new6 = max_v3(load_v3(carried_max + f), state_max_5);
+            store_v3(carried_max + f, carried_max_new6);
+            store_v3(carried_factor + f, exp2_v3(before_max_new4 - carried_max_new6));
+            store_v3(slot_factor + f, exp2_v3(state_max_5 - carried_max_new6));
+            store_v3(state_max + (chunk - chunk0) * 16928 + f, before_max_new4);
         }
-        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep;
-           carried_2 += state_2 ... */
+        /* before_sum = carried_sum; carried_sum = carried_sum * carried_factor;
+           carried_sum_compensation = carried_sum_compensation * carr ... */
         for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 carried_2_8 = load_v3(carried_2 + f);
-            const vec_v3 before_2_new9 = carried_2_8;
-            const vec_v3 keep_10 = load_v3(keep + f);
-            store_v3(carried_2 + f, carried_2_8 * keep_10);
-            store_v3(carried_2_compensation + f, load_v3(carried_2_compensation + f) * keep_10);
-            add_v3(carried_2 + f, carried_2_compensation + f, load_v3(state_2 + (chunk - chunk0) * 16928 + f) *
-                load_v3(take + f), splat_v3(1));
-            store_v3(state_2 + (chunk - chunk0) * 16928 + f, before_2_new9);
+            const vec_v3 carried_sum_7 = load_v3(carried_sum + f);
+            const vec_v3 before_sum_new8 = carried_sum_7;
+            const vec_v3 carried_factor_9 = load_v3(carried_factor + f);
+            store_v3(carried_sum + f, carried_sum_7 * carried_factor_9);
+            store_v3(carried_sum_compensation + f, load_v3(carried_sum_compensation + f) * carried_factor_9);
+            add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + (chunk - chunk0) * 16928 + f) *
+                load_v3(slot_factor + f), splat_v3(1));
+            store_v3(state_sum + (chunk - chunk0) * 16928 + f, before_sum_new8);
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    const vec_v3 carried_3_11 = load_v3(carried_3 + f * 64 + e);
-                    const vec_v3 before_3_new12 = carried_3_11;
-                    const float keep_13 = keep[f];
-                    store_v3(carried_3 + f * 64 + e, carried_3_11 * keep_13);
-                    store_v3(carried_3_compensation + f * 64 + e, load_v3(carried_3_compensation + f * 64 + e) *
-                        keep_13);
-                    add_v3(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e,
-                        load_v3(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) * take[f], splat_v3(1));
-                    store_v3(state_3 + (chunk - chunk0) * 16928 + f * 64 + e, before_3_new12);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 carried_10 = load_v3(carried + f * 64 + e);
+                    const vec_v3 before_new11 = carried_10;
+                    const float carried_factor_12 = carried_factor[f];
+                    store_v3(carried + f * 64 + e, carried_10 * carried_factor_12);
+                    store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) *
+                        carried_factor_12);
+                    add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 16928 + f * 64 + e) * slot_factor[f], splat_v3(1));
+                    store_v3(state + (chunk - chunk0) * 16928 + f * 64 + e, before_new11);
                 }
             }
         }
     }
 }
 
-/* The queries of a chunk meet the states before it, and its own keys. */
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
 TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -2710,24 +2869,24 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
-    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
-    float *const state_3 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 0); /* [i: 16] */
-    float *const query_5 = (float *)(void *)(part->work + 64); /* [c: 256, i: 16] */
-    float *const key_7 = (float *)(void *)(part->work + 0); /* [j: 16] */
-    float *const query_7 = (float *)(void *)(part->work + 16448); /* [c: 256, d: 64] */
-    float *const key_8 = (float *)(void *)(part->work + 81984); /* [c: 256, j: 16] */
-    float *const query_8 = (float *)(void *)(part->work + 81984); /* [f: 256, i: 16] */
-    float *const query_9 = (float *)(void *)(part->work + 98368); /* [i: 16] */
-    float *const query_11 = (float *)(void *)(part->work + 98432); /* [i: 16] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_sum = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
+    float *const state = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 16] */
+    float *const query_w = (float *)(void *)(part->work + 64); /* [c: 256, i: 16] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [j: 16] */
+    float *const query_5 = (float *)(void *)(part->work + 16448); /* [c: 256, d: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 81984); /* [c: 256, j: 16] */
+    float *const query_6 = (float *)(void *)(part->work + 81984); /* [f: 256, i: 16] */
+    float *const query_max = (float *)(void *)(part->work + 98368); /* [i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 98432); /* [i: 16] */
     float *const weight = (float *)(void *)(part->work + 98496); /* [j: 16, i: 16] */
     float *const row_max = (float *)(void *)(part->work + 99520); /* [i: 16] */
     float *const old_max = (float *)(void *)(part->work + 0); /* [i: 16] */
     float *const weight_2 = (float *)(void *)(part->work + 98496); /* [j: 16, i: 16] */
     float *const row_sum = (float *)(void *)(part->work + 99584); /* [i: 16] */
     float *const row_sum_compensation = (float *)(void *)(part->work + 99648); /* [i: 16] */
-    float *const query_12 = (float *)(void *)(part->work + 99712); /* [e: 64, i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 99712); /* [e: 64, i: 16] */
     float *const sum = (float *)(void *)(part->work + 103808); /* [e: 64, i: 16] */
     float *const sum_compensation = (float *)(void *)(part->work + 107904); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
@@ -2743,96 +2902,96 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-            /* query_3 = 0.0f */
+            /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_3 + i, splat_v3(0.0f));
+                store_v3(query_sum + i, splat_v3(0.0f));
             }
-            /* q_tile = q_tile * 0.35355339f; query_3 += q_tile * q_tile */
+            /* q_tile = q_tile * 0.35355339f; query_sum += q_tile * q_tile */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 query_3_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    query_3_in[u] = (vec_v3){0};
+                vec_v3 query_sum_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    query_sum_in[vector] = (vec_v3){0};
                 }
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        const vec_v3 q_tile_14 = load_v3(q_tile + d * 16 + i);
-                        const vec_v3 q_tile_new15 = q_tile_14 * 0.35355339f;
-                        store_v3(q_tile + d * 16 + i, q_tile_new15);
-                        query_3_in[u] += q_tile_new15 * q_tile_new15;
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        const vec_v3 q_tile_13 = load_v3(q_tile + d * 16 + i);
+                        const vec_v3 q_tile_new14 = q_tile_13 * 0.35355339f;
+                        store_v3(q_tile + d * 16 + i, q_tile_new14);
+                        query_sum_in[vector] += q_tile_new14 * q_tile_new14;
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query_sum + i, load_v3(query_sum + i) + query_sum_in[vector]);
                 }
             }
             /* q_tile = q_tile * 1.442695f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                         store_v3(q_tile + d * 16 + i, load_v3(q_tile + d * 16 + i) * 1.442695f);
                     }
                 }
             }
-            /* query_5[c][i] = sum over d of features_w * q_tile */
-            dot0_v3(features_w, q_tile, query_5);
-            /* query_5 = query_5 - (query_3 * 0.7213475f) */
+            /* query_w[c][i] = sum over d of features_w * q_tile */
+            dot0_v3(round_up(i1 - i0, 8), features_w, q_tile, query_w);
+            /* query_w = query_w - (query_sum * 0.7213475f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_16 = load_v3(query_3 + i) * 0.7213475f;
+                const vec_v3 t_15 = load_v3(query_sum + i) * 0.7213475f;
                 for (int64_t c = 0; c < 256; c++) {
-                    store_v3(query_5 + c * 16 + i, load_v3(query_5 + c * 16 + i) - t_16);
+                    store_v3(query_w + c * 16 + i, load_v3(query_w + c * 16 + i) - t_15);
                 }
             }
-            /* query_7 = features.w * 1.442695f */
+            /* query_5 = features.w * 1.442695f */
             for (int64_t c = 0; c < 256; c++) {
                 for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-                    UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
-                        store_v3(query_7 + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
+                    UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                        store_v3(query_5 + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
                     }
                 }
             }
-            /* query_9 = -FLT_MAX */
+            /* query_max = -FLT_MAX */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_9 + i, splat_v3(-FLT_MAX));
+                store_v3(query_max + i, splat_v3(-FLT_MAX));
             }
-            /* query_8 = query_5 + state; query_9 max= query_8 */
+            /* query_6 = query_w + state_max; query_max max= query_6 */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 query_9_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    query_9_in[u] = load_v3(query_9 + i);
+                vec_v3 query_max_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    query_max_in[vector] = load_v3(query_max + i);
                 }
                 for (int64_t f = 0; f < 256; f++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        const vec_v3 query_8_new17 = load_v3(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16928 +
-                            f]);
-                        store_v3(query_8 + f * 16 + i, query_8_new17);
-                        query_9_in[u] = max_v3(query_9_in[u], query_8_new17);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        const vec_v3 query_6_new16 = load_v3(query_w + f * 16 + i) + (state_max[(chunk - chunk0) * 16928
+                            + f]);
+                        store_v3(query_6 + f * 16 + i, query_6_new16);
+                        query_max_in[vector] = max_v3(query_max_in[vector], query_6_new16);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(query_9 + i, query_9_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query_max + i, query_max_in[vector]);
                 }
             }
-            /* query_11 = 0.0f */
+            /* row_sum_from_state = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_11 + i, splat_v3(0.0f));
+                store_v3(row_sum_from_state + i, splat_v3(0.0f));
             }
-            /* query_8 = exp2(query_8 - query_9) * 0.00390625f; query_11 += query_8 * state_2 */
+            /* query_6 = exp2(query_6 - query_max) * 0.00390625f; row_sum_from_state += query_6 * state_sum */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_9_19 = load_v3(query_9 + i);
-                vec_v3 query_11_in = (vec_v3){0};
-                vec_v3 query_11_in_whole = (vec_v3){0};
+                const vec_v3 query_max_18 = load_v3(query_max + i);
+                vec_v3 row_sum_from_state_in = (vec_v3){0};
+                vec_v3 row_sum_from_state_in_whole = (vec_v3){0};
                 for (int64_t f = 0; f < 256; f++) {
-                    const vec_v3 query_8_18 = load_v3(query_8 + f * 16 + i);
-                    const vec_v3 query_8_new20 = exp2_v3(query_8_18 - query_9_19) * 0.00390625f;
-                    store_v3(query_8 + f * 16 + i, query_8_new20);
-                    query_11_in += query_8_new20 * (state_2[(chunk - chunk0) * 16928 + f]);
+                    const vec_v3 query_6_17 = load_v3(query_6 + f * 16 + i);
+                    const vec_v3 query_6_new19 = exp2_v3(query_6_17 - query_max_18) * 0.00390625f;
+                    store_v3(query_6 + f * 16 + i, query_6_new19);
+                    row_sum_from_state_in += query_6_new19 * (state_sum[(chunk - chunk0) * 16928 + f]);
                     if (f % 32 == 31) {
-                        query_11_in_whole += query_11_in;
-                        query_11_in = (vec_v3){0};
+                        row_sum_from_state_in_whole += row_sum_from_state_in;
+                        row_sum_from_state_in = (vec_v3){0};
                     }
                 }
-                query_11_in += query_11_in_whole;
-                store_v3(query_11 + i, load_v3(query_11 + i) + query_11_in);
+                row_sum_from_state_in += row_sum_from_state_in_whole;
+                store_v3(row_sum_from_state + i, load_v3(row_sum_from_state + i) + row_sum_from_state_in);
             }
             /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2840,12 +2999,12 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 store_v3(row_sum + i, splat_v3(0.0f));
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
-            /* query_12[e][i] = sum over f of state_3 * query_8 */
-            dot5_v3(state_3 + (chunk - chunk0) * 16928, query_8, query_12);
+            /* sum_from_state[e][i] = sum over f of state * query_6 */
+            dot5_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 16928, query_6, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                         store_v3(sum + e * 16 + i, splat_v3(0.0f));
                         store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
                     }
@@ -2857,51 +3016,51 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 16 + j] = 0;
-                /* key_7 = 0.0f */
+                /* key_sum_2 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_7 + j, splat_v3(0.0f));
+                    store_v3(key_sum_2 + j, splat_v3(0.0f));
                 }
-                /* k_tile_2 = k_tile_2 * 0.35355339f; key_7 += k_tile_2 * k_tile_2 */
+                /* k_tile_2 = k_tile_2 * 0.35355339f; key_sum_2 += k_tile_2 * k_tile_2 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    vec_v3 key_7_in[2];
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        key_7_in[u] = (vec_v3){0};
+                    vec_v3 key_sum_2_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        key_sum_2_in[vector] = (vec_v3){0};
                     }
                     for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                            const vec_v3 k_tile_2_21 = load_v3(k_tile_2 + d * 16 + j);
-                            const vec_v3 k_tile_2_new22 = k_tile_2_21 * 0.35355339f;
-                            store_v3(k_tile_2 + d * 16 + j, k_tile_2_new22);
-                            key_7_in[u] += k_tile_2_new22 * k_tile_2_new22;
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            const vec_v3 k_tile_2_20 = load_v3(k_tile_2 + d * 16 + j);
+                            const vec_v3 k_tile_2_new21 = k_tile_2_20 * 0.35355339f;
+                            store_v3(k_tile_2 + d * 16 + j, k_tile_2_new21);
+                            key_sum_2_in[vector] += k_tile_2_new21 * k_tile_2_new21;
                         }
                     }
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in[u]);
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in[vector]);
                     }
                 }
-                /* key_8[c][j] = sum over d of query_7 * k_tile_2 */
-                dot0_v3(query_7, k_tile_2, key_8);
-                /* key_8 = key_8 - (key_7 * 0.7213475f) */
+                /* key_4[c][j] = sum over d of query_5 * k_tile_2 */
+                dot0_v3(round_up(j1 - j0, 8), query_5, k_tile_2, key_4);
+                /* key_4 = key_4 - (key_sum_2 * 0.7213475f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 t_23 = load_v3(key_7 + j) * 0.7213475f;
+                    const vec_v3 t_22 = load_v3(key_sum_2 + j) * 0.7213475f;
                     for (int64_t c = 0; c < 256; c++) {
-                        store_v3(key_8 + c * 16 + j, load_v3(key_8 + c * 16 + j) - t_23);
+                        store_v3(key_4 + c * 16 + j, load_v3(key_4 + c * 16 + j) - t_22);
                     }
                 }
                 /* weight = -FLT_MAX */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                             store_v3(weight + j * 16 + i, splat_v3(-FLT_MAX));
                         }
                     }
                 }
-                /* weight max= query_5 + key_8 */
+                /* weight max= query_w + key_4 */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         vec_v3 weight_in = load_v3(weight + j * 16 + i);
                         for (int64_t c = 0; c < 256; c++) {
-                            weight_in = max_v3(weight_in, load_v3(query_5 + c * 16 + i) + (key_8[c * 16 + j]));
+                            weight_in = max_v3(weight_in, load_v3(query_w + c * 16 + i) + (key_4[c * 16 + j]));
                         }
                         store_v3(weight + j * 16 + i, weight_in);
                     }
@@ -2910,14 +3069,13 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     store_v3(old_max + i, load_v3(row_max + i));
                 }
-                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, -INFINITY) */
-                    const int64_t t_24 = n_k - n_q;
+                    const int64_t t_23 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_25 = (i0 + i + lane_v3) + t_24;
+                        const ints_v3 t_24 = (i0 + i + lane_v3) + t_23;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_25) &
+                            store_v3(weight + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_24) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(weight + j * 16 + i),
                                 splat_v3(-INFINITY)));
                         }
@@ -2926,20 +3084,22 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 /* row_max max= weight */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     vec_v3 row_max_in[2][2];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[u][j_chain] =
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
                             splat_v3(-INFINITY);
                     }
                     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
                         UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                             const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                                row_max_in[u][j_chain] = max_v3(row_max_in[u][j_chain], load_v3(weight + j * 16 + i));
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
+                                    load_v3(weight + j * 16 + i));
                             }
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[u][0], row_max_in[u][1])));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
+                            row_max_in[vector][1])));
                     }
                 }
                 /* old_max = exp2(old_max - row_max) */
@@ -2949,19 +3109,19 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 /* weight_2 = 0.0f */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                             store_v3(weight_2 + j * 16 + i, splat_v3(0.0f));
                         }
                     }
                 }
-                /* weight_2 += exp2((query_5 + key_8) - row_max) */
+                /* weight_2 += exp2((query_w + key_4) - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 row_max_26 = load_v3(row_max + i);
+                    const vec_v3 row_max_25 = load_v3(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         vec_v3 weight_2_in = (vec_v3){0};
                         vec_v3 weight_2_in_whole = (vec_v3){0};
                         for (int64_t c = 0; c < 256; c++) {
-                            weight_2_in += exp2_v3((load_v3(query_5 + c * 16 + i) + (key_8[c * 16 + j])) - row_max_26);
+                            weight_2_in += exp2_v3((load_v3(query_w + c * 16 + i) + (key_4[c * 16 + j])) - row_max_25);
                             if (c % 32 == 31) {
                                 weight_2_in_whole += weight_2_in;
                                 weight_2_in = (vec_v3){0};
@@ -2974,19 +3134,18 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 /* weight_2 = weight_2 * 0.00390625f */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                             store_v3(weight_2 + j * 16 + i, load_v3(weight_2 + j * 16 + i) * 0.00390625f);
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
-                    const int64_t t_27 = n_k - n_q;
+                    const int64_t t_26 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_28 = (i0 + i + lane_v3) + t_27;
+                        const ints_v3 t_27 = (i0 + i + lane_v3) + t_26;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight_2 + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_28) &
+                            store_v3(weight_2 + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_27) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(weight_2 + j * 16 + i),
                                 splat_v3(0.0f)));
                         }
@@ -2994,56 +3153,58 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
                 }
                 /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 old_max_29 = load_v3(old_max + i);
-                    store_v3(row_sum + i, load_v3(row_sum + i) * old_max_29);
-                    store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_29);
+                    const vec_v3 old_max_28 = load_v3(old_max + i);
+                    store_v3(row_sum + i, load_v3(row_sum + i) * old_max_28);
+                    store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_28);
                 }
                 /* row_sum += weight_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        row_sum_in[u] = (vec_v3){0};
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_in[vector] = (vec_v3){0};
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                            row_sum_in[u] += load_v3(weight_2 + j * 16 + i);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_in[vector] += load_v3(weight_2 + j * 16 + i);
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
-                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot2_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
+                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
+                        sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[2];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_30 = n_k - n_q;
-                        const int t_31 = (chunk * 16) <= (j0 + j);
+                        const int64_t t_29 = n_k - n_q;
+                        const int t_30 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_30)) &
-                                (-(int64_t)t_31), mask_v3);
+                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_29)) &
+                                (-(int64_t)t_30), mask_v3);
                         }
                         add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
                     }
                 } else
-                    dot3_v3(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+                    dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
+                        sum_compensation);
             }
-            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max,
-               query_9)))) == 0.0f, 0 ... */
+            /* sum = select(((row_sum * exp2(row_max - max(row_max,
+               query_max))) + (row_sum_from_state * exp2(query_max - max(row_max, query_ma ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_32 = load_v3(row_max + i);
-                const vec_v3 query_9_33 = load_v3(query_9 + i);
-                const vec_v3 t_34 = max_nan_v3(row_max_32, query_9_33);
-                const vec_v3 t_35 = exp2_v3(row_max_32 - t_34);
-                const vec_v3 t_36 = exp2_v3(query_9_33 - t_34);
-                const vec_v3 t_37 = (load_v3(row_sum + i) * t_35) + (load_v3(query_11 + i) * t_36);
-                const mask_v3 t_38 = t_37 == 0.0f;
+                const vec_v3 row_max_31 = load_v3(row_max + i);
+                const vec_v3 query_max_32 = load_v3(query_max + i);
+                const vec_v3 t_33 = max_nan_v3(row_max_31, query_max_32);
+                const vec_v3 t_34 = exp2_v3(row_max_31 - t_33);
+                const vec_v3 t_35 = exp2_v3(query_max_32 - t_33);
+                const vec_v3 t_36 = (load_v3(row_sum + i) * t_34) + (load_v3(row_sum_from_state + i) * t_35);
+                const mask_v3 t_37 = t_36 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 16 + i, pick_v3(t_38, splat_v3(0.0f),
-                        ((load_v3(sum + e * 16 + i) * t_35) + (load_v3(query_12 + e * 16 + i) * t_36)) / t_37));
+                    store_v3(sum + e * 16 + i, pick_v3(t_37, splat_v3(0.0f),
+                        ((load_v3(sum + e * 16 + i) * t_34) + (load_v3(sum_from_state + e * 16 + i) * t_35)) / t_36));
                 }
             }
             /* out = sum, transposed back */
@@ -3052,43 +3213,44 @@ TARGET_v3 APART void performer_positive_queries_v3(const struct call *call, int6
     }
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v3 static void performer_positive_linear_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((256 + 31) / 32); turn += part->threads) performer_positive_begin_v3(call,
-        task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((256 + 31) / 32); iteration += part->threads)
+        performer_positive_begin_v3(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) performer_positive_keys_v3(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            performer_positive_keys_v3(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((256 + 31) / 32) / 16; turn < (group + 1) * ((256 + 31) / 32) / 16; turn++)
-                performer_positive_fold_v3(call, task, part, turn);
+            const int64_t end = (group + 1) * ((256 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((256 + 31) / 32) / 16; iteration < end; iteration++)
+                performer_positive_fold_v3(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) performer_positive_queries_v3(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            performer_positive_queries_v3(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
+    synchronise(part);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v3 APART void performer_positive_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -3096,88 +3258,88 @@ TARGET_v3 APART void performer_positive_few_begin_v3(const struct call *call, in
     const int64_t q_head = call->p.q.head;
     const float *const features_w = call->params->features_w;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [d: 64, r: 64] */
-    float *const query_4 = (float *)(void *)(part->shared + 33024); /* [c: 256, r: 64] */
-    float *const query_5 = (float *)(void *)(part->shared + 98560); /* [c: 256, r: 64] */
-    float *const query_6 = (float *)(void *)(part->shared + 164096); /* [c: 256, d: 64] */
+    float *const query_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 16640); /* [d: 64, r: 64] */
+    float *const query_w = (float *)(void *)(part->shared + 33024); /* [c: 256, r: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 98560); /* [c: 256, r: 64] */
+    float *const query_4 = (float *)(void *)(part->shared + 164096); /* [c: 256, d: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_2 = 0.0f */
+    /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
-        store_v3(query_2 + r, splat_v3(0.0f));
+        store_v3(query_sum + r, splat_v3(0.0f));
     }
-    /* query = q_tile * 0.35355339f; query_2 += query * query; query_3 = query * 1.442695f */
+    /* query = q_tile * 0.35355339f; query_sum += query * query; query_2 = query * 1.442695f */
     for (int64_t r = r0; r < r1; r += 8) {
-        vec_v3 query_2_in = (vec_v3){0};
+        vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v3 query_new0 = load_v3(q_tile + d * 64 + r) * 0.35355339f;
             store_v3(query + d * 64 + r, query_new0);
-            query_2_in += query_new0 * query_new0;
-            store_v3(query_3 + d * 64 + r, query_new0 * 1.442695f);
+            query_sum_in += query_new0 * query_new0;
+            store_v3(query_2 + d * 64 + r, query_new0 * 1.442695f);
         }
-        store_v3(query_2 + r, load_v3(query_2 + r) + query_2_in);
+        store_v3(query_sum + r, load_v3(query_sum + r) + query_sum_in);
     }
-    /* query_4[c][r] = sum over d of features_w * query_3 */
-    dot6_v3(round_up(r1 - r0, 16), features_w, query_3 + r0, query_4 + r0);
-    /* query_5 = query_4 - (query_2 * 0.7213475f) */
+    /* query_w[c][r] = sum over d of features_w * query_2 */
+    dot6_v3(round_up(r1 - r0, 8), features_w, query_2 + r0, query_w + r0);
+    /* query_3 = query_w - (query_sum * 0.7213475f) */
     for (int64_t r = r0; r < r1; r += 8) {
-        const vec_v3 t_1 = load_v3(query_2 + r) * 0.7213475f;
+        const vec_v3 t_1 = load_v3(query_sum + r) * 0.7213475f;
         for (int64_t c = 0; c < 256; c++) {
-            store_v3(query_5 + c * 64 + r, load_v3(query_4 + c * 64 + r) - t_1);
+            store_v3(query_3 + c * 64 + r, load_v3(query_w + c * 64 + r) - t_1);
         }
     }
-    /* query_6 = features.w * 1.442695f */
+    /* query_4 = features.w * 1.442695f */
     for (int64_t c = 0; c < 256; c++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 8) {
-                store_v3(query_6 + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
+                store_v3(query_4 + c * 64 + d, load_v3(features_w + c * 64 + d) * 1.442695f);
             }
         }
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v3 APART void performer_positive_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 229632); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 229888); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 246528); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 230144); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 246784); /* [r: 64, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 229632); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 229888); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 246528); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 230144); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 246784); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
-        store_v3(carried + r, splat_v3(-FLT_MAX));
-        store_v3(carried_2 + r, splat_v3(0.0f));
-        store_v3(carried_2_compensation + r, splat_v3(0.0f));
+        store_v3(carried_max + r, splat_v3(-FLT_MAX));
+        store_v3(carried_sum + r, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + r, splat_v3(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(carried_3 + r * 64 + e, splat_v3(0.0f));
-                store_v3(carried_3_compensation + r * 64 + e, splat_v3(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + r * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + r * 64 + e, splat_v3(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -3185,90 +3347,90 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const query_5 = (float *)(void *)(part->shared + 98560); /* [c: 256, r: 64] */
-    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const query_6 = (float *)(void *)(part->shared + 164096); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 512); /* [c: 256, j: 128 of 144] */
+    float *const query_3 = (float *)(void *)(part->shared + 98560); /* [c: 256, r: 64] */
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const query_4 = (float *)(void *)(part->shared + 164096); /* [c: 256, d: 64] */
+    float *const key_2 = (float *)(void *)(part->work + 512); /* [c: 256, j: 128 of 144] */
     float *const weight = (float *)(void *)(part->work + 147968); /* [r: 64, j: 128 of 144] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const weight_2 = (float *)(void *)(part->work + 147968); /* [r: 64, j: 128 of 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 147968); /* [d: 64, j: 128 of 144] */
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 8) {
-        store_v3(state + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
-        store_v3(state_2 + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
+        store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
+        store_v3(state_sum + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
     }
-    /* state_3 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
-        /* key_2 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_2 + j, splat_v3(0.0f));
+            store_v3(key_sum + j, splat_v3(0.0f));
         }
-        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        /* k_tile = k_tile * 0.35355339f; key_sum += k_tile * k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_2_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                key_2_in[u] = (vec_v3){0};
+            vec_v3 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_in[vector] = (vec_v3){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
                     const vec_v3 k_tile_2 = load_v3(k_tile + d * 144 + j);
                     const vec_v3 k_tile_new3 = k_tile_2 * 0.35355339f;
                     store_v3(k_tile + d * 144 + j, k_tile_new3);
-                    key_2_in[u] += k_tile_new3 * k_tile_new3;
+                    key_sum_in[vector] += k_tile_new3 * k_tile_new3;
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3[c][j] = sum over d of query_6 * k_tile */
-        dot7_v3(round_up(j1 - j0, 16), query_6, k_tile, key_3);
-        /* key_3 = key_3 - (key_2 * 0.7213475f) */
+        /* key_2[c][j] = sum over d of query_4 * k_tile */
+        dot7_v3(round_up(j1 - j0, 8), query_4, k_tile, key_2);
+        /* key_2 = key_2 - (key_sum * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_4 = load_v3(key_2 + j) * 0.7213475f;
+            const vec_v3 t_4 = load_v3(key_sum + j) * 0.7213475f;
             for (int64_t c = 0; c < 256; c++) {
-                store_v3(key_3 + c * 144 + j, load_v3(key_3 + c * 144 + j) - t_4);
+                store_v3(key_2 + c * 144 + j, load_v3(key_2 + c * 144 + j) - t_4);
             }
         }
         /* weight = -FLT_MAX */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
                     store_v3(weight + r * 144 + j, splat_v3(-FLT_MAX));
                 }
             }
         }
-        /* weight max= query_5 + key_3 */
+        /* weight max= query_3 + key_2 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < rows; r++) {
                 vec_v3 weight_in = load_v3(weight + r * 144 + j);
                 for (int64_t c = 0; c < 256; c++) {
-                    weight_in = max_v3(weight_in, (query_5[c * 64 + r]) + load_v3(key_3 + c * 144 + j));
+                    weight_in = max_v3(weight_in, (query_3[c * 64 + r]) + load_v3(key_2 + c * 144 + j));
                 }
                 store_v3(weight + r * 144 + j, weight_in);
             }
         }
-        /* old_max = state */
+        /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            store_v3(old_max + r, load_v3(state + (chunk - chunk0) * 4224 + r));
+            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* weight = select(j <= ((r % n_q) + (n_k - n_q)), weight, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_5 = j0 + j + lane_v3;
@@ -3278,7 +3440,7 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
                 }
             }
         }
-        /* state max= weight */
+        /* state_max max= weight */
         for (int64_t r = 0; r < rows; r++) {
             vec_v3 lanes_max = splat_v3(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3287,27 +3449,27 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
                     - j0, mask_v3), term, splat_v3(-INFINITY)));
             }
             const float largest = lane_max_v3(lanes_max);
-            if (largest > state[(chunk - chunk0) * 4224 + r]) state[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
         }
-        /* old_max = exp2(old_max - state) */
+        /* old_max = exp2(old_max - state_max) */
         for (int64_t r = 0; r < rows; r += 8) {
-            store_v3(old_max + r, exp2_v3(load_v3(old_max + r) - load_v3(state + (chunk - chunk0) * 4224 + r)));
+            store_v3(old_max + r, exp2_v3(load_v3(old_max + r) - load_v3(state_max + (chunk - chunk0) * 4224 + r)));
         }
         /* weight_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
                     store_v3(weight_2 + r * 144 + j, splat_v3(0.0f));
                 }
             }
         }
-        /* weight_2 += exp2((query_5 + key_3) - state) */
+        /* weight_2 += exp2((query_3 + key_2) - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < rows; r++) {
                 vec_v3 weight_2_in = (vec_v3){0};
                 vec_v3 weight_2_in_whole = (vec_v3){0};
                 for (int64_t c = 0; c < 256; c++) {
-                    weight_2_in += exp2_v3(((query_5[c * 64 + r]) + load_v3(key_3 + c * 144 + j)) - (state[(chunk -
+                    weight_2_in += exp2_v3(((query_3[c * 64 + r]) + load_v3(key_2 + c * 144 + j)) - (state_max[(chunk -
                         chunk0) * 4224 + r]));
                     if (c % 32 == 31) {
                         weight_2_in_whole += weight_2_in;
@@ -3321,12 +3483,12 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
         /* weight_2 = weight_2 * 0.00390625f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
                     store_v3(weight_2 + r * 144 + j, load_v3(weight_2 + r * 144 + j) * 0.00390625f);
                 }
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* weight_2 = select(j <= ((r % n_q) + (n_k - n_q)), weight_2, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_6 = j0 + j + lane_v3;
@@ -3336,12 +3498,12 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
                 }
             }
         }
-        /* state_2 = state_2 * old_max */
+        /* state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            store_v3(state_2 + (chunk - chunk0) * 4224 + r, load_v3(state_2 + (chunk - chunk0) * 4224 + r) *
+            store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
                 load_v3(old_max + r));
         }
-        /* state_2 += weight_2 */
+        /* state_sum += weight_2 */
         for (int64_t r = 0; r < rows; r++) {
             vec_v3 lane_sums = splat_v3(0);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3350,115 +3512,115 @@ TARGET_v3 APART void performer_positive_few_keys_v3(const struct call *call, int
                     term, splat_v3(0));
             }
             const float total = lane_sum_v3(lane_sums);
-            state_2[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
         }
-        /* state_3 = state_3 * old_max */
+        /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    store_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
                 }
             }
         }
-        /* state_3[r][e] += sum over j of weight_2 * v */
+        /* state[r][e] += sum over j of weight_2 * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot8_v3(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot8_v3(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 seen[16];
                 const int64_t t_7 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_7, mask_v3);
                 }
-                add_seen_lanes_v3(64, state_3 + (chunk - chunk0) * 4224 + r * 64, weight_2 + r * 144, v + j0 * v_row,
+                add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, weight_2 + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, seen);
             }
         } else
-            dot9_v3(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot9_v3(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v3 APART void performer_positive_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 229632); /* [r: 64] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 229888); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 246528); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 230144); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 246784); /* [r: 64, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 229632); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 229888); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 246528); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 230144); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 246784); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           before_2 = carried_2; carried ... */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_8 = load_v3(carried + r);
-            const vec_v3 before_new9 = carried_8;
-            const vec_v3 state_10 = load_v3(state + (chunk - chunk0) * 4224 + r);
-            const vec_v3 carried_new11 = max_v3(load_v3(carried + r), state_10);
-            store_v3(carried + r, carried_new11);
-            const vec_v3 keep_new12 = exp2_v3(before_new9 - carried_new11);
-            store_v3(keep + r, keep_new12);
-            const vec_v3 take_new13 = exp2_v3(state_10 - carried_new11);
-            store_v3(take + r, take_new13);
-            const vec_v3 carried_2_14 = load_v3(carried_2 + r);
-            store_v3(carried_2 + r, carried_2_14 * keep_new12);
-            store_v3(carried_2_compensation + r, load_v3(carried_2_compensation + r) * keep_new12);
-            add_v3(carried_2 + r, carried_2_compensation + r, load_v3(state_2 + (chunk - chunk0) * 4224 + r) *
-                take_new13, splat_v3(1));
+            const vec_v3 carried_max_8 = load_v3(carried_max + r);
+            const vec_v3 before_max_new9 = carried_max_8;
+            const vec_v3 state_max_10 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v3 carried_max_new11 = max_v3(load_v3(carried_max + r), state_max_10);
+            store_v3(carried_max + r, carried_max_new11);
+            const vec_v3 carried_factor_new12 = exp2_v3(before_max_new9 - carried_max_new11);
+            store_v3(carried_factor + r, carried_factor_new12);
+            const vec_v3 slot_factor_new13 = exp2_v3(state_max_10 - carried_max_new11);
+            store_v3(slot_factor + r, slot_factor_new13);
+            const vec_v3 carried_sum_14 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_14 * carried_factor_new12);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new12);
+            add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new13, splat_v3(1));
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    const vec_v3 carried_3_15 = load_v3(carried_3 + r * 64 + e);
-                    const float keep_16 = keep[r];
-                    store_v3(carried_3 + r * 64 + e, carried_3_15 * keep_16);
-                    store_v3(carried_3_compensation + r * 64 + e, load_v3(carried_3_compensation + r * 64 + e) *
-                        keep_16);
-                    add_v3(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
-                        load_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * take[r], splat_v3(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 carried_15 = load_v3(carried + r * 64 + e);
+                    const float carried_factor_16 = carried_factor[r];
+                    store_v3(carried + r * 64 + e, carried_15 * carried_factor_16);
+                    store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
+                        carried_factor_16);
+                    add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 TARGET_v3 APART void performer_positive_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_2 = (float *)(void *)(part->shared + 229888); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 230144); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 229888); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 230144); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                const float carried_2_17 = carried_2[r];
-                store_v3(result + r * 64 + e, (carried_2_17 == 0.0f) ? splat_v3(0.0f) : load_v3(carried_3 + r * 64 + e)
-                    / carried_2_17);
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                const float carried_sum_17 = carried_sum[r];
+                store_v3(result + r * 64 + e, (carried_sum_17 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
+                    / carried_sum_17);
             }
         }
     }
@@ -3468,61 +3630,66 @@ TARGET_v3 APART void performer_positive_few_queries_v3(const struct call *call, 
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v3 static void performer_positive_few_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) performer_positive_few_begin_v3(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) performer_positive_few_begin_2_v3(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        performer_positive_few_begin_v3(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        performer_positive_few_begin_2_v3(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) performer_positive_few_keys_v3(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            performer_positive_few_keys_v3(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                performer_positive_few_fold_v3(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                performer_positive_few_fold_v3(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) performer_positive_few_queries_v3(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        performer_positive_few_queries_v3(call, task, part, iteration);
+    synchronise(part);
 }
 #endif
 
 /* ==== generic ==== */
 
-/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+/* Each of these types has 4 elements:
+   - vec_any: numbers
+   - mask_any: results of comparisons
+   - ints_any: positions
+   - wide_any: doubles */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 static const ints_any lane_any = {0, 1, 2, 3};
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 
-/* The same, and NaN stays as the second, too. */
+/* These are max_any and min_any, but they also keep a NaN in the second argument. */
 INLINE vec_any max_nan_any(vec_any a, vec_any b) { return pick_any((mask_any)(b != b), b, max_any(a, b)); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -127.0f, NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
@@ -3538,7 +3705,7 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 INLINE float lane_sum_any(vec_any x)
 {
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
@@ -3546,7 +3713,7 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* The largest of the lanes; where one is NaN, perhaps not that. */
+/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
 INLINE float lane_max_any(vec_any x)
 {
     x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
@@ -3554,8 +3721,7 @@ INLINE float lane_max_any(vec_any x)
     return x[0];
 }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 4 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -3572,7 +3738,7 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -3589,7 +3755,7 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -3600,7 +3766,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -3615,7 +3782,7 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
@@ -3626,8 +3793,7 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
     int64_t steps, const mask_any *seen)
 {
@@ -3636,12 +3802,16 @@ APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, c
             if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
     vec_any sum[6][2];
@@ -3656,20 +3826,20 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 4;
-            if (then == 3) {
+            if (update == 3) {
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
-                sum[r][v]);
+            store_any(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
+/* Prefetches rows of `width` numbers. */
 INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -3677,48 +3847,103 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_any; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
+   because
+   rounding errors grow with the number of terms. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_any for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 4) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 4;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_any(vectors, lanes);
+    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
@@ -3732,16 +3957,16 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_any, and widened, some rows at a
-   time. A single row takes 32 lanes at once, and so reads b in the order in which it lies. */
-INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_any, and widened 16 rows at a time. A single row
+   takes 32 lanes at once, and so reads b in the order of memory. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (64) fetch_any(16, lanes, b + 64 * b_step, b_step);
+        if (rows == 1 && update == 1) {
+            fetch_any(16, lanes, b + 64 * b_step, b_step);
             int64_t x = 0;
             for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
@@ -3750,98 +3975,107 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* not all at once: so many can be under way */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* a core has few misses in flight */
             fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
             asked = ask;
-            dot_any(vectors, vectors * 4, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
-                then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* dot_any with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     float row[128];
-    (void)odd;
+    (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_any. */
+/* dot_any with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_any, so that they round as there. */
 INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 4; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 4; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_any(1, 4, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 4, 1 * 4, c + x, c_row, then,
+            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 4, 4, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
-/* The products of the code below: dot_any with what is constant in them. */
+/* The products of the code below, each compiled once: dot_any with its constant arguments. */
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/96, c, /*c_row=*/96, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
 }
 APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
 }
 APART void dot4_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(2, 64, 256, 4, steps, 192, a, 16, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/256, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 64, 4, 256, 32, a, 1, 64, b, 16, c, 16, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot6_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot8_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -3851,7 +4085,8 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 128 - 1) / 128, i0 = (tiles - 1 - task % tiles) * 128,
+        i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -3862,12 +4097,12 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const query_2 = (float *)(void *)(work + 0); /* [i: 16] */
-    float *const query_4 = (float *)(void *)(work + 64); /* [c: 256, i: 16] */
-    float *const all_query_5 = (float *)(void *)(work + 16448); /* [c: 256, i: 16, 8 times] */
-    float *const key_2 = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const query_6 = (float *)(void *)(work + 147520); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(work + 213056); /* [c: 256, j: 96] */
+    float *const query_sum = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_w = (float *)(void *)(work + 64); /* [c: 256, i: 16] */
+    float *const all_query_3 = (float *)(void *)(work + 16448); /* [c: 256, i: 16, 8 times] */
+    float *const key_sum = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const query_4 = (float *)(void *)(work + 147520); /* [c: 256, d: 64] */
+    float *const key_2 = (float *)(void *)(work + 213056); /* [c: 256, j: 96] */
     float *const weight = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
     float *const all_row_max = (float *)(void *)(work + 6144); /* [i: 16, 8 times] */
     float *const old_max = (float *)(void *)(work + 6656); /* [i: 16] */
@@ -3883,56 +4118,56 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
     float *const k_tile = (float *)(void *)(work + 376896); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
         const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-        float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 4096;
+        float *const query_3 = all_query_3 + (i0 - i_block) / 16 * 4096;
         /* q_tile = q, with zeros beyond the last row */
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-        /* query_2 = 0.0f */
+        /* query_sum = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query_2 + i, splat_any(0.0f));
+            store_any(query_sum + i, splat_any(0.0f));
         }
-        /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+        /* q_tile = q_tile * 0.35355339f; query_sum += q_tile * q_tile */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any query_2_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_2_in[u] = (vec_any){0};
+            vec_any query_sum_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                query_sum_in[vector] = (vec_any){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                     const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
                     const vec_any q_tile_new1 = q_tile_0 * 0.35355339f;
                     store_any(q_tile + d * 16 + i, q_tile_new1);
-                    query_2_in[u] += q_tile_new1 * q_tile_new1;
+                    query_sum_in[vector] += q_tile_new1 * q_tile_new1;
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_2 + i, load_any(query_2 + i) + query_2_in[u]);
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(query_sum + i, load_any(query_sum + i) + query_sum_in[vector]);
             }
         }
         /* q_tile = q_tile * 1.442695f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                     store_any(q_tile + d * 16 + i, load_any(q_tile + d * 16 + i) * 1.442695f);
                 }
             }
         }
-        /* query_4[c][i] = sum over d of features_w * q_tile */
-        dot0_any(round_up(i1 - i0, 8), features_w, q_tile, query_4);
-        /* query_5 = query_4 - (query_2 * 0.7213475f) */
+        /* query_w[c][i] = sum over d of features_w * q_tile */
+        dot0_any(round_up(i1 - i0, 4), features_w, q_tile, query_w);
+        /* query_3 = query_w - (query_sum * 0.7213475f) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_2 = load_any(query_2 + i) * 0.7213475f;
+            const vec_any t_2 = load_any(query_sum + i) * 0.7213475f;
             for (int64_t c = 0; c < 256; c++) {
-                store_any(query_5 + c * 16 + i, load_any(query_4 + c * 16 + i) - t_2);
+                store_any(query_3 + c * 16 + i, load_any(query_w + c * 16 + i) - t_2);
             }
         }
     }
-    /* query_6 = features.w * 1.442695f */
+    /* query_4 = features.w * 1.442695f */
     for (int64_t c = 0; c < 256; c++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
-                store_any(query_6 + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                store_any(query_4 + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
             }
         }
     }
@@ -3953,7 +4188,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         store_any(sum + e * 16 + i, splat_any(0.0f));
                         store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
                     }
@@ -3967,60 +4202,60 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
-        /* key_2 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_2 + j, splat_any(0.0f));
+            store_any(key_sum + j, splat_any(0.0f));
         }
-        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        /* k_tile = k_tile * 0.35355339f; key_sum += k_tile * k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_2_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                key_2_in[u] = (vec_any){0};
+            vec_any key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_in[vector] = (vec_any){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
                     const vec_any k_tile_3 = load_any(k_tile + d * 96 + j);
                     const vec_any k_tile_new4 = k_tile_3 * 0.35355339f;
                     store_any(k_tile + d * 96 + j, k_tile_new4);
-                    key_2_in[u] += k_tile_new4 * k_tile_new4;
+                    key_sum_in[vector] += k_tile_new4 * k_tile_new4;
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key_2 + j, load_any(key_2 + j) + key_2_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3[c][j] = sum over d of query_6 * k_tile */
-        dot1_any(round_up(j1 - j0, 8), query_6, k_tile, key_3);
-        /* key_3 = key_3 - (key_2 * 0.7213475f) */
+        /* key_2[c][j] = sum over d of query_4 * k_tile */
+        dot1_any(round_up(j1 - j0, 4), query_4, k_tile, key_2);
+        /* key_2 = key_2 - (key_sum * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_5 = load_any(key_2 + j) * 0.7213475f;
+            const vec_any t_5 = load_any(key_sum + j) * 0.7213475f;
             for (int64_t c = 0; c < 256; c++) {
-                store_any(key_3 + c * 96 + j, load_any(key_3 + c * 96 + j) - t_5);
+                store_any(key_2 + c * 96 + j, load_any(key_2 + c * 96 + j) - t_5);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
             const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const query_5 = all_query_5 + (i0 - i_block) / 16 * 4096;
+            float *const query_3 = all_query_3 + (i0 - i_block) / 16 * 4096;
             float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
             float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
             /* weight = -FLT_MAX */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         store_any(weight + j * 16 + i, splat_any(-FLT_MAX));
                     }
                 }
             }
-            /* weight max= query_5 + key_3 */
+            /* weight max= query_3 + key_2 */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     vec_any weight_in = load_any(weight + j * 16 + i);
                     for (int64_t c = 0; c < 256; c++) {
-                        weight_in = max_any(weight_in, load_any(query_5 + c * 16 + i) + (key_3[c * 96 + j]));
+                        weight_in = max_any(weight_in, load_any(query_3 + c * 16 + i) + (key_2[c * 96 + j]));
                     }
                     store_any(weight + j * 16 + i, weight_in);
                 }
@@ -4029,7 +4264,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
                 const int64_t t_6 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4043,19 +4278,22 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             /* row_max max= weight */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 vec_any row_max_in[2][2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[u][j_chain] = splat_any(-INFINITY);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_any(-INFINITY);
                 }
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
                     UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                         const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                            row_max_in[u][j_chain] = max_any(row_max_in[u][j_chain], load_any(weight + j * 16 + i));
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
+                                load_any(weight + j * 16 + i));
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[u][0], row_max_in[u][1])));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
+                        row_max_in[vector][1])));
                 }
             }
             /* old_max = exp2(old_max - row_max) */
@@ -4065,19 +4303,19 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             /* weight_2 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         store_any(weight_2 + j * 16 + i, splat_any(0.0f));
                     }
                 }
             }
-            /* weight_2 += exp2((query_5 + key_3) - row_max) */
+            /* weight_2 += exp2((query_3 + key_2) - row_max) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 const vec_any row_max_8 = load_any(row_max + i);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     vec_any weight_2_in = (vec_any){0};
                     vec_any weight_2_in_whole = (vec_any){0};
                     for (int64_t c = 0; c < 256; c++) {
-                        weight_2_in += exp2_any((load_any(query_5 + c * 16 + i) + (key_3[c * 96 + j])) - row_max_8);
+                        weight_2_in += exp2_any((load_any(query_3 + c * 16 + i) + (key_2[c * 96 + j])) - row_max_8);
                         if (c % 32 == 31) {
                             weight_2_in_whole += weight_2_in;
                             weight_2_in = (vec_any){0};
@@ -4090,12 +4328,12 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             /* weight_2 = weight_2 * 0.00390625f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         store_any(weight_2 + j * 16 + i, load_any(weight_2 + j * 16 + i) * 0.00390625f);
                     }
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* weight_2 = select(j <= (i + (n_k - n_q)), weight_2, 0.0f) */
                 const int64_t t_9 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4115,22 +4353,22 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
             /* row_sum += weight_2 */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 vec_any row_sum_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] = (vec_any){0};
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    row_sum_in[vector] = (vec_any){0};
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        row_sum_in[u] += load_any(weight_2 + j * 16 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_in[vector] += load_any(weight_2 + j * 16 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
                 }
             }
             /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
             if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                     sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any seen[4];
@@ -4142,7 +4380,7 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
                 }
             } else
-                dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
+                dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                     sum_compensation);
         }
     }
@@ -4166,40 +4404,42 @@ static void performer_positive_rows_any(const struct call *call, int64_t task, u
     }
 }
 
-/* States begin with no key. */
-APART void performer_positive_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sets the states to those of no keys. */
+APART void performer_positive_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 256);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 256] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256] */
-    float *const carried_3 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 256);
+    float *const carried_max = (float *)(void *)(part->shared + 0); /* [f: 256] */
+    float *const carried_sum = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256] */
+    float *const carried = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
-        store_any(carried + f, splat_any(-FLT_MAX));
-        store_any(carried_2 + f, splat_any(0.0f));
-        store_any(carried_2_compensation + f, splat_any(0.0f));
+        store_any(carried_max + f, splat_any(-FLT_MAX));
+        store_any(carried_sum + f, splat_any(0.0f));
+        store_any(carried_sum_compensation + f, splat_any(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(carried_3 + f * 64 + e, splat_any(0.0f));
-                store_any(carried_3_compensation + f * 64 + e, splat_any(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + f * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + f * 64 + e, splat_any(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
-APART void performer_positive_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void performer_positive_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -4208,26 +4448,26 @@ APART void performer_positive_keys_any(const struct call *call, int64_t task, co
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 16] */
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 16] */
     float *const query = (float *)(void *)(part->work + 64); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 65600); /* [c: 256, j: 16] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
-    float *const key_5 = (float *)(void *)(part->work + 81984); /* [f: 256, j: 16] */
-    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
-    float *const state_3 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
+    float *const key_2 = (float *)(void *)(part->work + 65600); /* [c: 256, j: 16] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const key_features_2 = (float *)(void *)(part->work + 81984); /* [f: 256, j: 16] */
+    float *const state_sum = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
+    float *const state = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 81984); /* [d: 64, j: 16] */
     /* query = features.w * 1.442695f */
     for (int64_t c = 0; c < 256; c++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
                 store_any(query + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
             }
         }
     }
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t f = 0; f < 256; f += 4) {
-        store_any(state + (chunk - chunk0) * 16928 + f, splat_any(-FLT_MAX));
-        store_any(state_2 + (chunk - chunk0) * 16928 + f, splat_any(0.0f));
+        store_any(state_max + (chunk - chunk0) * 16928 + f, splat_any(-FLT_MAX));
+        store_any(state_sum + (chunk - chunk0) * 16928 + f, splat_any(0.0f));
     }
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
@@ -4235,142 +4475,144 @@ APART void performer_positive_keys_any(const struct call *call, int64_t task, co
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 16 + j] = 0;
-        /* key_2 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_2 + j, splat_any(0.0f));
+            store_any(key_sum + j, splat_any(0.0f));
         }
-        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        /* k_tile = k_tile * 0.35355339f; key_sum += k_tile * k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_2_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                key_2_in[u] = (vec_any){0};
+            vec_any key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_in[vector] = (vec_any){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
                     const vec_any k_tile_0 = load_any(k_tile + d * 16 + j);
                     const vec_any k_tile_new1 = k_tile_0 * 0.35355339f;
                     store_any(k_tile + d * 16 + j, k_tile_new1);
-                    key_2_in[u] += k_tile_new1 * k_tile_new1;
+                    key_sum_in[vector] += k_tile_new1 * k_tile_new1;
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key_2 + j, load_any(key_2 + j) + key_2_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3[c][j] = sum over d of query * k_tile */
-        dot0_any(round_up(j1 - j0, 8), query, k_tile, key_3);
-        /* key_3 = key_3 - (key_2 * 0.7213475f) */
+        /* key_2[c][j] = sum over d of query * k_tile */
+        dot0_any(round_up(j1 - j0, 4), query, k_tile, key_2);
+        /* key_2 = key_2 - (key_sum * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_2 = load_any(key_2 + j) * 0.7213475f;
+            const vec_any t_2 = load_any(key_sum + j) * 0.7213475f;
             for (int64_t c = 0; c < 256; c++) {
-                store_any(key_3 + c * 16 + j, load_any(key_3 + c * 16 + j) - t_2);
+                store_any(key_2 + c * 16 + j, load_any(key_2 + c * 16 + j) - t_2);
             }
         }
-        /* state max= key_3 */
+        /* state_max max= key_2 */
         for (int64_t f = 0; f < 256; f++) {
             vec_any lanes_max = splat_any(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(key_3 + f * 16 + j);
+                const vec_any term = load_any(key_2 + f * 16 + j);
                 lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
                     j1 - j0, mask_any), term, splat_any(-INFINITY)));
             }
             const float largest = lane_max_any(lanes_max);
-            if (largest > state[(chunk - chunk0) * 16928 + f]) state[(chunk - chunk0) * 16928 + f] = largest;
+            if (largest > state_max[(chunk - chunk0) * 16928 + f]) state_max[(chunk - chunk0) * 16928 + f] = largest;
         }
-        /* key_5 = exp2(key_3 - state) */
+        /* key_features_2 = exp2(key_2 - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t f = 0; f < 256; f++) {
-                store_any(key_5 + f * 16 + j, exp2_any(load_any(key_3 + f * 16 + j) - (state[(chunk - chunk0) * 16928 +
-                    f])));
+                store_any(key_features_2 + f * 16 + j, exp2_any(load_any(key_2 + f * 16 + j) - (state_max[(chunk -
+                    chunk0) * 16928 + f])));
             }
         }
-        /* state_2 += key_5 */
+        /* state_sum += key_features_2 */
         for (int64_t f = 0; f < 256; f++) {
             vec_any lane_sums = splat_any(0);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(key_5 + f * 16 + j);
+                const vec_any term = load_any(key_features_2 + f * 16 + j);
                 lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                     mask_any), term, splat_any(0));
             }
             const float total = lane_sum_any(lane_sums);
-            state_2[(chunk - chunk0) * 16928 + f] += total;
+            state_sum[(chunk - chunk0) * 16928 + f] += total;
         }
-        /* state_3[f][e] = sum over j of key_5 * v */
-        dot4_any(j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 16928);
+        /* state[f][e] = sum over j of key_features_2 * v */
+        dot4_any(j1 - j0, key_features_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 16928);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
-APART void performer_positive_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+APART void performer_positive_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 256);
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 256);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
-    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
-    float *const state_3 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 256] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [f: 256] */
-    float *const take = (float *)(void *)(part->work + 1024); /* [f: 256] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 256] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256] */
-    float *const carried_3 = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_sum = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
+    float *const state = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 0); /* [f: 256] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [f: 256] */
+    float *const slot_factor = (float *)(void *)(part->work + 1024); /* [f: 256] */
+    float *const carried_sum = (float *)(void *)(part->shared + 1024); /* [f: 256] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256] */
+    float *const carried = (float *)(void *)(part->shared + 2048); /* [f: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 68608); /* [f: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           state = before */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any carried_4 = load_any(carried + f);
-            const vec_any before_new5 = carried_4;
-            const vec_any state_6 = load_any(state + (chunk - chunk0) * 16928 + f);
-            const vec_any carried_new7 = max_any(load_any(carried + f), state_6);
-            store_any(carried + f, carried_new7);
-            store_any(keep + f, exp2_any(before_new5 - carried_new7));
-            store_any(take + f, exp2_any(state_6 - carried_new7));
-            store_any(state + (chunk - chunk0) * 16928 + f, before_new5);
+            const vec_any carried_max_3 = load_any(carried_max + f);
+            const vec_any before_max_new4 = carried_max_3;
+            const vec_any state_max_5 = load_any(state_max + (chunk - chunk0) * 16928 + f);
+            const vec_any carried_max_new6 = max_any(load_any(carried_max + f), state_max_5);
+            store_any(carried_max + f, carried_max_new6);
+            store_any(carried_factor + f, exp2_any(before_max_new4 - carried_max_new6));
+            store_any(slot_factor + f, exp2_any(state_max_5 - carried_max_new6));
+            store_any(state_max + (chunk - chunk0) * 16928 + f, before_max_new4);
         }
-        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep;
-           carried_2 += state_2 ... */
+        /* before_sum = carried_sum; carried_sum = carried_sum * carried_factor;
+           carried_sum_compensation = carried_sum_compensation * carr ... */
         for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any carried_2_8 = load_any(carried_2 + f);
-            const vec_any before_2_new9 = carried_2_8;
-            const vec_any keep_10 = load_any(keep + f);
-            store_any(carried_2 + f, carried_2_8 * keep_10);
-            store_any(carried_2_compensation + f, load_any(carried_2_compensation + f) * keep_10);
-            add_any(carried_2 + f, carried_2_compensation + f, load_any(state_2 + (chunk - chunk0) * 16928 + f) *
-                load_any(take + f), splat_any(1));
-            store_any(state_2 + (chunk - chunk0) * 16928 + f, before_2_new9);
+            const vec_any carried_sum_7 = load_any(carried_sum + f);
+            const vec_any before_sum_new8 = carried_sum_7;
+            const vec_any carried_factor_9 = load_any(carried_factor + f);
+            store_any(carried_sum + f, carried_sum_7 * carried_factor_9);
+            store_any(carried_sum_compensation + f, load_any(carried_sum_compensation + f) * carried_factor_9);
+            add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + (chunk - chunk0) * 16928 + f) *
+                load_any(slot_factor + f), splat_any(1));
+            store_any(state_sum + (chunk - chunk0) * 16928 + f, before_sum_new8);
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    const vec_any carried_3_11 = load_any(carried_3 + f * 64 + e);
-                    const vec_any before_3_new12 = carried_3_11;
-                    const float keep_13 = keep[f];
-                    store_any(carried_3 + f * 64 + e, carried_3_11 * keep_13);
-                    store_any(carried_3_compensation + f * 64 + e, load_any(carried_3_compensation + f * 64 + e) *
-                        keep_13);
-                    add_any(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e,
-                        load_any(state_3 + (chunk - chunk0) * 16928 + f * 64 + e) * take[f], splat_any(1));
-                    store_any(state_3 + (chunk - chunk0) * 16928 + f * 64 + e, before_3_new12);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any carried_10 = load_any(carried + f * 64 + e);
+                    const vec_any before_new11 = carried_10;
+                    const float carried_factor_12 = carried_factor[f];
+                    store_any(carried + f * 64 + e, carried_10 * carried_factor_12);
+                    store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) *
+                        carried_factor_12);
+                    add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_any(state + (chunk - chunk0) * 16928 + f * 64 + e) * slot_factor[f], splat_any(1));
+                    store_any(state + (chunk - chunk0) * 16928 + f * 64 + e, before_new11);
                 }
             }
         }
     }
 }
 
-/* The queries of a chunk meet the states before it, and its own keys. */
-APART void performer_positive_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+APART void performer_positive_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -4382,24 +4624,24 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
-    float *const state_2 = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
-    float *const state_3 = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 0); /* [i: 16] */
-    float *const query_5 = (float *)(void *)(part->work + 64); /* [c: 256, i: 16] */
-    float *const key_7 = (float *)(void *)(part->work + 0); /* [j: 16] */
-    float *const query_7 = (float *)(void *)(part->work + 16448); /* [c: 256, d: 64] */
-    float *const key_8 = (float *)(void *)(part->work + 81984); /* [c: 256, j: 16] */
-    float *const query_8 = (float *)(void *)(part->work + 81984); /* [f: 256, i: 16] */
-    float *const query_9 = (float *)(void *)(part->work + 98368); /* [i: 16] */
-    float *const query_11 = (float *)(void *)(part->work + 98432); /* [i: 16] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state_sum = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256 of 272] */
+    float *const state = (float *)(void *)(part->slots + 2176); /* [chunk, f: 256, e: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 16] */
+    float *const query_w = (float *)(void *)(part->work + 64); /* [c: 256, i: 16] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 0); /* [j: 16] */
+    float *const query_5 = (float *)(void *)(part->work + 16448); /* [c: 256, d: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 81984); /* [c: 256, j: 16] */
+    float *const query_6 = (float *)(void *)(part->work + 81984); /* [f: 256, i: 16] */
+    float *const query_max = (float *)(void *)(part->work + 98368); /* [i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 98432); /* [i: 16] */
     float *const weight = (float *)(void *)(part->work + 98496); /* [j: 16, i: 16] */
     float *const row_max = (float *)(void *)(part->work + 99520); /* [i: 16] */
     float *const old_max = (float *)(void *)(part->work + 0); /* [i: 16] */
     float *const weight_2 = (float *)(void *)(part->work + 98496); /* [j: 16, i: 16] */
     float *const row_sum = (float *)(void *)(part->work + 99584); /* [i: 16] */
     float *const row_sum_compensation = (float *)(void *)(part->work + 99648); /* [i: 16] */
-    float *const query_12 = (float *)(void *)(part->work + 99712); /* [e: 64, i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 99712); /* [e: 64, i: 16] */
     float *const sum = (float *)(void *)(part->work + 103808); /* [e: 64, i: 16] */
     float *const sum_compensation = (float *)(void *)(part->work + 107904); /* [e: 64, i: 16] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
@@ -4415,96 +4657,96 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-            /* query_3 = 0.0f */
+            /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_3 + i, splat_any(0.0f));
+                store_any(query_sum + i, splat_any(0.0f));
             }
-            /* q_tile = q_tile * 0.35355339f; query_3 += q_tile * q_tile */
+            /* q_tile = q_tile * 0.35355339f; query_sum += q_tile * q_tile */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any query_3_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    query_3_in[u] = (vec_any){0};
+                vec_any query_sum_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    query_sum_in[vector] = (vec_any){0};
                 }
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        const vec_any q_tile_14 = load_any(q_tile + d * 16 + i);
-                        const vec_any q_tile_new15 = q_tile_14 * 0.35355339f;
-                        store_any(q_tile + d * 16 + i, q_tile_new15);
-                        query_3_in[u] += q_tile_new15 * q_tile_new15;
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        const vec_any q_tile_13 = load_any(q_tile + d * 16 + i);
+                        const vec_any q_tile_new14 = q_tile_13 * 0.35355339f;
+                        store_any(q_tile + d * 16 + i, q_tile_new14);
+                        query_sum_in[vector] += q_tile_new14 * q_tile_new14;
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(query_3 + i, load_any(query_3 + i) + query_3_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query_sum + i, load_any(query_sum + i) + query_sum_in[vector]);
                 }
             }
             /* q_tile = q_tile * 1.442695f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         store_any(q_tile + d * 16 + i, load_any(q_tile + d * 16 + i) * 1.442695f);
                     }
                 }
             }
-            /* query_5[c][i] = sum over d of features_w * q_tile */
-            dot0_any(round_up(i1 - i0, 8), features_w, q_tile, query_5);
-            /* query_5 = query_5 - (query_3 * 0.7213475f) */
+            /* query_w[c][i] = sum over d of features_w * q_tile */
+            dot0_any(round_up(i1 - i0, 4), features_w, q_tile, query_w);
+            /* query_w = query_w - (query_sum * 0.7213475f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_16 = load_any(query_3 + i) * 0.7213475f;
+                const vec_any t_15 = load_any(query_sum + i) * 0.7213475f;
                 for (int64_t c = 0; c < 256; c++) {
-                    store_any(query_5 + c * 16 + i, load_any(query_5 + c * 16 + i) - t_16);
+                    store_any(query_w + c * 16 + i, load_any(query_w + c * 16 + i) - t_15);
                 }
             }
-            /* query_7 = features.w * 1.442695f */
+            /* query_5 = features.w * 1.442695f */
             for (int64_t c = 0; c < 256; c++) {
                 for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-                    UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
-                        store_any(query_7 + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
+                    UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                        store_any(query_5 + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
                     }
                 }
             }
-            /* query_9 = -FLT_MAX */
+            /* query_max = -FLT_MAX */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_9 + i, splat_any(-FLT_MAX));
+                store_any(query_max + i, splat_any(-FLT_MAX));
             }
-            /* query_8 = query_5 + state; query_9 max= query_8 */
+            /* query_6 = query_w + state_max; query_max max= query_6 */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any query_9_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    query_9_in[u] = load_any(query_9 + i);
+                vec_any query_max_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    query_max_in[vector] = load_any(query_max + i);
                 }
                 for (int64_t f = 0; f < 256; f++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        const vec_any query_8_new17 = load_any(query_5 + f * 16 + i) + (state[(chunk - chunk0) * 16928 +
-                            f]);
-                        store_any(query_8 + f * 16 + i, query_8_new17);
-                        query_9_in[u] = max_any(query_9_in[u], query_8_new17);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        const vec_any query_6_new16 = load_any(query_w + f * 16 + i) + (state_max[(chunk - chunk0) *
+                            16928 + f]);
+                        store_any(query_6 + f * 16 + i, query_6_new16);
+                        query_max_in[vector] = max_any(query_max_in[vector], query_6_new16);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(query_9 + i, query_9_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query_max + i, query_max_in[vector]);
                 }
             }
-            /* query_11 = 0.0f */
+            /* row_sum_from_state = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_11 + i, splat_any(0.0f));
+                store_any(row_sum_from_state + i, splat_any(0.0f));
             }
-            /* query_8 = exp2(query_8 - query_9) * 0.00390625f; query_11 += query_8 * state_2 */
+            /* query_6 = exp2(query_6 - query_max) * 0.00390625f; row_sum_from_state += query_6 * state_sum */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_9_19 = load_any(query_9 + i);
-                vec_any query_11_in = (vec_any){0};
-                vec_any query_11_in_whole = (vec_any){0};
+                const vec_any query_max_18 = load_any(query_max + i);
+                vec_any row_sum_from_state_in = (vec_any){0};
+                vec_any row_sum_from_state_in_whole = (vec_any){0};
                 for (int64_t f = 0; f < 256; f++) {
-                    const vec_any query_8_18 = load_any(query_8 + f * 16 + i);
-                    const vec_any query_8_new20 = exp2_any(query_8_18 - query_9_19) * 0.00390625f;
-                    store_any(query_8 + f * 16 + i, query_8_new20);
-                    query_11_in += query_8_new20 * (state_2[(chunk - chunk0) * 16928 + f]);
+                    const vec_any query_6_17 = load_any(query_6 + f * 16 + i);
+                    const vec_any query_6_new19 = exp2_any(query_6_17 - query_max_18) * 0.00390625f;
+                    store_any(query_6 + f * 16 + i, query_6_new19);
+                    row_sum_from_state_in += query_6_new19 * (state_sum[(chunk - chunk0) * 16928 + f]);
                     if (f % 32 == 31) {
-                        query_11_in_whole += query_11_in;
-                        query_11_in = (vec_any){0};
+                        row_sum_from_state_in_whole += row_sum_from_state_in;
+                        row_sum_from_state_in = (vec_any){0};
                     }
                 }
-                query_11_in += query_11_in_whole;
-                store_any(query_11 + i, load_any(query_11 + i) + query_11_in);
+                row_sum_from_state_in += row_sum_from_state_in_whole;
+                store_any(row_sum_from_state + i, load_any(row_sum_from_state + i) + row_sum_from_state_in);
             }
             /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4512,12 +4754,12 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 store_any(row_sum + i, splat_any(0.0f));
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
-            /* query_12[e][i] = sum over f of state_3 * query_8 */
-            dot5_any(round_up(i1 - i0, 8), state_3 + (chunk - chunk0) * 16928, query_8, query_12);
+            /* sum_from_state[e][i] = sum over f of state * query_6 */
+            dot5_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 16928, query_6, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         store_any(sum + e * 16 + i, splat_any(0.0f));
                         store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
                     }
@@ -4529,51 +4771,51 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 16 + j] = 0;
-                /* key_7 = 0.0f */
+                /* key_sum_2 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_7 + j, splat_any(0.0f));
+                    store_any(key_sum_2 + j, splat_any(0.0f));
                 }
-                /* k_tile_2 = k_tile_2 * 0.35355339f; key_7 += k_tile_2 * k_tile_2 */
+                /* k_tile_2 = k_tile_2 * 0.35355339f; key_sum_2 += k_tile_2 * k_tile_2 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    vec_any key_7_in[2];
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        key_7_in[u] = (vec_any){0};
+                    vec_any key_sum_2_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        key_sum_2_in[vector] = (vec_any){0};
                     }
                     for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                            const vec_any k_tile_2_21 = load_any(k_tile_2 + d * 16 + j);
-                            const vec_any k_tile_2_new22 = k_tile_2_21 * 0.35355339f;
-                            store_any(k_tile_2 + d * 16 + j, k_tile_2_new22);
-                            key_7_in[u] += k_tile_2_new22 * k_tile_2_new22;
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            const vec_any k_tile_2_20 = load_any(k_tile_2 + d * 16 + j);
+                            const vec_any k_tile_2_new21 = k_tile_2_20 * 0.35355339f;
+                            store_any(k_tile_2 + d * 16 + j, k_tile_2_new21);
+                            key_sum_2_in[vector] += k_tile_2_new21 * k_tile_2_new21;
                         }
                     }
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        store_any(key_7 + j, load_any(key_7 + j) + key_7_in[u]);
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in[vector]);
                     }
                 }
-                /* key_8[c][j] = sum over d of query_7 * k_tile_2 */
-                dot0_any(round_up(j1 - j0, 8), query_7, k_tile_2, key_8);
-                /* key_8 = key_8 - (key_7 * 0.7213475f) */
+                /* key_4[c][j] = sum over d of query_5 * k_tile_2 */
+                dot0_any(round_up(j1 - j0, 4), query_5, k_tile_2, key_4);
+                /* key_4 = key_4 - (key_sum_2 * 0.7213475f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any t_23 = load_any(key_7 + j) * 0.7213475f;
+                    const vec_any t_22 = load_any(key_sum_2 + j) * 0.7213475f;
                     for (int64_t c = 0; c < 256; c++) {
-                        store_any(key_8 + c * 16 + j, load_any(key_8 + c * 16 + j) - t_23);
+                        store_any(key_4 + c * 16 + j, load_any(key_4 + c * 16 + j) - t_22);
                     }
                 }
                 /* weight = -FLT_MAX */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                             store_any(weight + j * 16 + i, splat_any(-FLT_MAX));
                         }
                     }
                 }
-                /* weight max= query_5 + key_8 */
+                /* weight max= query_w + key_4 */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         vec_any weight_in = load_any(weight + j * 16 + i);
                         for (int64_t c = 0; c < 256; c++) {
-                            weight_in = max_any(weight_in, load_any(query_5 + c * 16 + i) + (key_8[c * 16 + j]));
+                            weight_in = max_any(weight_in, load_any(query_w + c * 16 + i) + (key_4[c * 16 + j]));
                         }
                         store_any(weight + j * 16 + i, weight_in);
                     }
@@ -4582,14 +4824,13 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     store_any(old_max + i, load_any(row_max + i));
                 }
-                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight, -INFINITY) */
-                    const int64_t t_24 = n_k - n_q;
+                    const int64_t t_23 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_25 = (i0 + i + lane_any) + t_24;
+                        const ints_any t_24 = (i0 + i + lane_any) + t_23;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_25) &
+                            store_any(weight + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_24) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(weight + j * 16 + i),
                                 splat_any(-INFINITY)));
                         }
@@ -4598,21 +4839,22 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 /* row_max max= weight */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     vec_any row_max_in[2][2];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[u][j_chain] =
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
                             splat_any(-INFINITY);
                     }
                     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
                         UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                             const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                                row_max_in[u][j_chain] = max_any(row_max_in[u][j_chain], load_any(weight + j * 16 + i));
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
+                                    load_any(weight + j * 16 + i));
                             }
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[u][0],
-                            row_max_in[u][1])));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
+                            row_max_in[vector][1])));
                     }
                 }
                 /* old_max = exp2(old_max - row_max) */
@@ -4622,20 +4864,20 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 /* weight_2 = 0.0f */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                             store_any(weight_2 + j * 16 + i, splat_any(0.0f));
                         }
                     }
                 }
-                /* weight_2 += exp2((query_5 + key_8) - row_max) */
+                /* weight_2 += exp2((query_w + key_4) - row_max) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any row_max_26 = load_any(row_max + i);
+                    const vec_any row_max_25 = load_any(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         vec_any weight_2_in = (vec_any){0};
                         vec_any weight_2_in_whole = (vec_any){0};
                         for (int64_t c = 0; c < 256; c++) {
-                            weight_2_in += exp2_any((load_any(query_5 + c * 16 + i) + (key_8[c * 16 + j])) -
-                                row_max_26);
+                            weight_2_in += exp2_any((load_any(query_w + c * 16 + i) + (key_4[c * 16 + j])) -
+                                row_max_25);
                             if (c % 32 == 31) {
                                 weight_2_in_whole += weight_2_in;
                                 weight_2_in = (vec_any){0};
@@ -4648,19 +4890,18 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 /* weight_2 = weight_2 * 0.00390625f */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                             store_any(weight_2 + j * 16 + i, load_any(weight_2 + j * 16 + i) * 0.00390625f);
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* weight_2 = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), weight_2, 0.0f) */
-                    const int64_t t_27 = n_k - n_q;
+                    const int64_t t_26 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_28 = (i0 + i + lane_any) + t_27;
+                        const ints_any t_27 = (i0 + i + lane_any) + t_26;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight_2 + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_28) &
+                            store_any(weight_2 + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_27) &
                                 (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(weight_2 + j * 16 + i),
                                 splat_any(0.0f)));
                         }
@@ -4668,58 +4909,58 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
                 }
                 /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any old_max_29 = load_any(old_max + i);
-                    store_any(row_sum + i, load_any(row_sum + i) * old_max_29);
-                    store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_29);
+                    const vec_any old_max_28 = load_any(old_max + i);
+                    store_any(row_sum + i, load_any(row_sum + i) * old_max_28);
+                    store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_28);
                 }
                 /* row_sum += weight_2 */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     vec_any row_sum_in[2];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        row_sum_in[u] = (vec_any){0};
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_in[vector] = (vec_any){0};
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                            row_sum_in[u] += load_any(weight_2 + j * 16 + i);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_in[vector] += load_any(weight_2 + j * 16 + i);
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * weight_2 */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
-                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot2_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
+                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                         sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[4];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_30 = n_k - n_q;
-                        const int t_31 = (chunk * 16) <= (j0 + j);
+                        const int64_t t_29 = n_k - n_q;
+                        const int t_30 = (chunk * 16) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_30)) &
-                                (-(int64_t)t_31), mask_any);
+                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_29)) &
+                                (-(int64_t)t_30), mask_any);
                         }
                         add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, weight_2 + j * 16, seen, i1 - i0);
                     }
                 } else
-                    dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
+                    dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                         sum_compensation);
             }
-            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_9))) + (query_11 * exp2(query_9 - max(row_max,
-               query_9)))) == 0.0f, 0 ... */
+            /* sum = select(((row_sum * exp2(row_max - max(row_max,
+               query_max))) + (row_sum_from_state * exp2(query_max - max(row_max, query_ma ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_32 = load_any(row_max + i);
-                const vec_any query_9_33 = load_any(query_9 + i);
-                const vec_any t_34 = max_nan_any(row_max_32, query_9_33);
-                const vec_any t_35 = exp2_any(row_max_32 - t_34);
-                const vec_any t_36 = exp2_any(query_9_33 - t_34);
-                const vec_any t_37 = (load_any(row_sum + i) * t_35) + (load_any(query_11 + i) * t_36);
-                const mask_any t_38 = t_37 == 0.0f;
+                const vec_any row_max_31 = load_any(row_max + i);
+                const vec_any query_max_32 = load_any(query_max + i);
+                const vec_any t_33 = max_nan_any(row_max_31, query_max_32);
+                const vec_any t_34 = exp2_any(row_max_31 - t_33);
+                const vec_any t_35 = exp2_any(query_max_32 - t_33);
+                const vec_any t_36 = (load_any(row_sum + i) * t_34) + (load_any(row_sum_from_state + i) * t_35);
+                const mask_any t_37 = t_36 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 16 + i, pick_any(t_38, splat_any(0.0f),
-                        ((load_any(sum + e * 16 + i) * t_35) + (load_any(query_12 + e * 16 + i) * t_36)) / t_37));
+                    store_any(sum + e * 16 + i, pick_any(t_37, splat_any(0.0f),
+                        ((load_any(sum + e * 16 + i) * t_34) + (load_any(sum_from_state + e * 16 + i) * t_35)) / t_36));
                 }
             }
             /* out = sum, transposed back */
@@ -4728,43 +4969,44 @@ APART void performer_positive_queries_any(const struct call *call, int64_t task,
     }
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 static void performer_positive_linear_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((256 + 31) / 32);
-        turn += part->threads) performer_positive_begin_any(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((256 + 31) / 32); iteration += part->threads)
+        performer_positive_begin_any(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) performer_positive_keys_any(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            performer_positive_keys_any(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((256 + 31) / 32) / 16; turn < (group + 1) * ((256 + 31) / 32) / 16; turn++)
-                performer_positive_fold_any(call, task, part, turn);
+            const int64_t end = (group + 1) * ((256 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((256 + 31) / 32) / 16; iteration < end; iteration++)
+                performer_positive_fold_any(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) performer_positive_queries_any(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            performer_positive_queries_any(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
+    synchronise(part);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 APART void performer_positive_few_begin_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -4772,87 +5014,88 @@ APART void performer_positive_few_begin_any(const struct call *call, int64_t tas
     const int64_t q_head = call->p.q.head;
     const float *const features_w = call->params->features_w;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [d: 64, r: 64] */
-    float *const query_4 = (float *)(void *)(part->shared + 33024); /* [c: 256, r: 64] */
-    float *const query_5 = (float *)(void *)(part->shared + 98560); /* [c: 256, r: 64] */
-    float *const query_6 = (float *)(void *)(part->shared + 164096); /* [c: 256, d: 64] */
+    float *const query_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 16640); /* [d: 64, r: 64] */
+    float *const query_w = (float *)(void *)(part->shared + 33024); /* [c: 256, r: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 98560); /* [c: 256, r: 64] */
+    float *const query_4 = (float *)(void *)(part->shared + 164096); /* [c: 256, d: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_2 = 0.0f */
+    /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
-        store_any(query_2 + r, splat_any(0.0f));
+        store_any(query_sum + r, splat_any(0.0f));
     }
-    /* query = q_tile * 0.35355339f; query_2 += query * query; query_3 = query * 1.442695f */
+    /* query = q_tile * 0.35355339f; query_sum += query * query; query_2 = query * 1.442695f */
     for (int64_t r = r0; r < r1; r += 4) {
-        vec_any query_2_in = (vec_any){0};
+        vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_any query_new0 = load_any(q_tile + d * 64 + r) * 0.35355339f;
             store_any(query + d * 64 + r, query_new0);
-            query_2_in += query_new0 * query_new0;
-            store_any(query_3 + d * 64 + r, query_new0 * 1.442695f);
+            query_sum_in += query_new0 * query_new0;
+            store_any(query_2 + d * 64 + r, query_new0 * 1.442695f);
         }
-        store_any(query_2 + r, load_any(query_2 + r) + query_2_in);
+        store_any(query_sum + r, load_any(query_sum + r) + query_sum_in);
     }
-    /* query_4[c][r] = sum over d of features_w * query_3 */
-    dot6_any(round_up(r1 - r0, 8), features_w, query_3 + r0, query_4 + r0);
-    /* query_5 = query_4 - (query_2 * 0.7213475f) */
+    /* query_w[c][r] = sum over d of features_w * query_2 */
+    dot6_any(round_up(r1 - r0, 4), features_w, query_2 + r0, query_w + r0);
+    /* query_3 = query_w - (query_sum * 0.7213475f) */
     for (int64_t r = r0; r < r1; r += 4) {
-        const vec_any t_1 = load_any(query_2 + r) * 0.7213475f;
+        const vec_any t_1 = load_any(query_sum + r) * 0.7213475f;
         for (int64_t c = 0; c < 256; c++) {
-            store_any(query_5 + c * 64 + r, load_any(query_4 + c * 64 + r) - t_1);
+            store_any(query_3 + c * 64 + r, load_any(query_w + c * 64 + r) - t_1);
         }
     }
-    /* query_6 = features.w * 1.442695f */
+    /* query_4 = features.w * 1.442695f */
     for (int64_t c = 0; c < 256; c++) {
         for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-            UNROLL for (int64_t u = 0, d = d_first; u < 2; u++, d += 4) {
-                store_any(query_6 + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
+            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
+                store_any(query_4 + c * 64 + d, load_any(features_w + c * 64 + d) * 1.442695f);
             }
         }
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 APART void performer_positive_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 229632); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 229888); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 246528); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 230144); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 246784); /* [r: 64, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 229632); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 229888); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 246528); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 230144); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 246784); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
-        store_any(carried + r, splat_any(-FLT_MAX));
-        store_any(carried_2 + r, splat_any(0.0f));
-        store_any(carried_2_compensation + r, splat_any(0.0f));
+        store_any(carried_max + r, splat_any(-FLT_MAX));
+        store_any(carried_sum + r, splat_any(0.0f));
+        store_any(carried_sum_compensation + r, splat_any(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(carried_3 + r * 64 + e, splat_any(0.0f));
-                store_any(carried_3_compensation + r * 64 + e, splat_any(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + r * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + r * 64 + e, splat_any(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
-APART void performer_positive_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void performer_positive_few_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -4860,90 +5103,90 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
     const int64_t k_row = call->p.k.row;
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
-    float *const query_5 = (float *)(void *)(part->shared + 98560); /* [c: 256, r: 64] */
-    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const query_6 = (float *)(void *)(part->shared + 164096); /* [c: 256, d: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 512); /* [c: 256, j: 128 of 144] */
+    float *const query_3 = (float *)(void *)(part->shared + 98560); /* [c: 256, r: 64] */
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const query_4 = (float *)(void *)(part->shared + 164096); /* [c: 256, d: 64] */
+    float *const key_2 = (float *)(void *)(part->work + 512); /* [c: 256, j: 128 of 144] */
     float *const weight = (float *)(void *)(part->work + 147968); /* [r: 64, j: 128 of 144] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 0); /* [r: 64] */
     float *const weight_2 = (float *)(void *)(part->work + 147968); /* [r: 64, j: 128 of 144] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 147968); /* [d: 64, j: 128 of 144] */
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 4) {
-        store_any(state + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
-        store_any(state_2 + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
+        store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
+        store_any(state_sum + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
     }
-    /* state_3 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
-        /* key_2 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_2 + j, splat_any(0.0f));
+            store_any(key_sum + j, splat_any(0.0f));
         }
-        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        /* k_tile = k_tile * 0.35355339f; key_sum += k_tile * k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_2_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                key_2_in[u] = (vec_any){0};
+            vec_any key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_in[vector] = (vec_any){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
                     const vec_any k_tile_2 = load_any(k_tile + d * 144 + j);
                     const vec_any k_tile_new3 = k_tile_2 * 0.35355339f;
                     store_any(k_tile + d * 144 + j, k_tile_new3);
-                    key_2_in[u] += k_tile_new3 * k_tile_new3;
+                    key_sum_in[vector] += k_tile_new3 * k_tile_new3;
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key_2 + j, load_any(key_2 + j) + key_2_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3[c][j] = sum over d of query_6 * k_tile */
-        dot7_any(round_up(j1 - j0, 8), query_6, k_tile, key_3);
-        /* key_3 = key_3 - (key_2 * 0.7213475f) */
+        /* key_2[c][j] = sum over d of query_4 * k_tile */
+        dot7_any(round_up(j1 - j0, 4), query_4, k_tile, key_2);
+        /* key_2 = key_2 - (key_sum * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_4 = load_any(key_2 + j) * 0.7213475f;
+            const vec_any t_4 = load_any(key_sum + j) * 0.7213475f;
             for (int64_t c = 0; c < 256; c++) {
-                store_any(key_3 + c * 144 + j, load_any(key_3 + c * 144 + j) - t_4);
+                store_any(key_2 + c * 144 + j, load_any(key_2 + c * 144 + j) - t_4);
             }
         }
         /* weight = -FLT_MAX */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
                     store_any(weight + r * 144 + j, splat_any(-FLT_MAX));
                 }
             }
         }
-        /* weight max= query_5 + key_3 */
+        /* weight max= query_3 + key_2 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < rows; r++) {
                 vec_any weight_in = load_any(weight + r * 144 + j);
                 for (int64_t c = 0; c < 256; c++) {
-                    weight_in = max_any(weight_in, (query_5[c * 64 + r]) + load_any(key_3 + c * 144 + j));
+                    weight_in = max_any(weight_in, (query_3[c * 64 + r]) + load_any(key_2 + c * 144 + j));
                 }
                 store_any(weight + r * 144 + j, weight_in);
             }
         }
-        /* old_max = state */
+        /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            store_any(old_max + r, load_any(state + (chunk - chunk0) * 4224 + r));
+            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* weight = select(j <= ((r % n_q) + (n_k - n_q)), weight, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_5 = j0 + j + lane_any;
@@ -4953,7 +5196,7 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
                 }
             }
         }
-        /* state max= weight */
+        /* state_max max= weight */
         for (int64_t r = 0; r < rows; r++) {
             vec_any lanes_max = splat_any(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4962,28 +5205,28 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
                     j1 - j0, mask_any), term, splat_any(-INFINITY)));
             }
             const float largest = lane_max_any(lanes_max);
-            if (largest > state[(chunk - chunk0) * 4224 + r]) state[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
         }
-        /* old_max = exp2(old_max - state) */
+        /* old_max = exp2(old_max - state_max) */
         for (int64_t r = 0; r < rows; r += 4) {
-            store_any(old_max + r, exp2_any(load_any(old_max + r) - load_any(state + (chunk - chunk0) * 4224 + r)));
+            store_any(old_max + r, exp2_any(load_any(old_max + r) - load_any(state_max + (chunk - chunk0) * 4224 + r)));
         }
         /* weight_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
                     store_any(weight_2 + r * 144 + j, splat_any(0.0f));
                 }
             }
         }
-        /* weight_2 += exp2((query_5 + key_3) - state) */
+        /* weight_2 += exp2((query_3 + key_2) - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < rows; r++) {
                 vec_any weight_2_in = (vec_any){0};
                 vec_any weight_2_in_whole = (vec_any){0};
                 for (int64_t c = 0; c < 256; c++) {
-                    weight_2_in += exp2_any(((query_5[c * 64 + r]) + load_any(key_3 + c * 144 + j)) - (state[(chunk -
-                        chunk0) * 4224 + r]));
+                    weight_2_in += exp2_any(((query_3[c * 64 + r]) + load_any(key_2 + c * 144 + j)) - (state_max[(chunk
+                        - chunk0) * 4224 + r]));
                     if (c % 32 == 31) {
                         weight_2_in_whole += weight_2_in;
                         weight_2_in = (vec_any){0};
@@ -4996,12 +5239,12 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
         /* weight_2 = weight_2 * 0.00390625f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < rows; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
                     store_any(weight_2 + r * 144 + j, load_any(weight_2 + r * 144 + j) * 0.00390625f);
                 }
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* weight_2 = select(j <= ((r % n_q) + (n_k - n_q)), weight_2, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_6 = j0 + j + lane_any;
@@ -5011,12 +5254,12 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
                 }
             }
         }
-        /* state_2 = state_2 * old_max */
+        /* state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            store_any(state_2 + (chunk - chunk0) * 4224 + r, load_any(state_2 + (chunk - chunk0) * 4224 + r) *
+            store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
                 load_any(old_max + r));
         }
-        /* state_2 += weight_2 */
+        /* state_sum += weight_2 */
         for (int64_t r = 0; r < rows; r++) {
             vec_any lane_sums = splat_any(0);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -5025,114 +5268,115 @@ APART void performer_positive_few_keys_any(const struct call *call, int64_t task
                     mask_any), term, splat_any(0));
             }
             const float total = lane_sum_any(lane_sums);
-            state_2[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
         }
-        /* state_3 = state_3 * old_max */
+        /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    store_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
                 }
             }
         }
-        /* state_3[r][e] += sum over j of weight_2 * v */
+        /* state[r][e] += sum over j of weight_2 * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot8_any(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot8_any(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any seen[32];
                 const int64_t t_7 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_7, mask_any);
                 }
-                add_seen_lanes_any(64, state_3 + (chunk - chunk0) * 4224 + r * 64, weight_2 + r * 144, v + j0 * v_row,
+                add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, weight_2 + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, seen);
             }
         } else
-            dot9_any(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot9_any(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
-APART void performer_positive_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+APART void performer_positive_few_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 229632); /* [r: 64] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 229888); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 246528); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 230144); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 246784); /* [r: 64, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 229632); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 229888); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 246528); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 230144); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 246784); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           before_2 = carried_2; carried ... */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_8 = load_any(carried + r);
-            const vec_any before_new9 = carried_8;
-            const vec_any state_10 = load_any(state + (chunk - chunk0) * 4224 + r);
-            const vec_any carried_new11 = max_any(load_any(carried + r), state_10);
-            store_any(carried + r, carried_new11);
-            const vec_any keep_new12 = exp2_any(before_new9 - carried_new11);
-            store_any(keep + r, keep_new12);
-            const vec_any take_new13 = exp2_any(state_10 - carried_new11);
-            store_any(take + r, take_new13);
-            const vec_any carried_2_14 = load_any(carried_2 + r);
-            store_any(carried_2 + r, carried_2_14 * keep_new12);
-            store_any(carried_2_compensation + r, load_any(carried_2_compensation + r) * keep_new12);
-            add_any(carried_2 + r, carried_2_compensation + r, load_any(state_2 + (chunk - chunk0) * 4224 + r) *
-                take_new13, splat_any(1));
+            const vec_any carried_max_8 = load_any(carried_max + r);
+            const vec_any before_max_new9 = carried_max_8;
+            const vec_any state_max_10 = load_any(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_any carried_max_new11 = max_any(load_any(carried_max + r), state_max_10);
+            store_any(carried_max + r, carried_max_new11);
+            const vec_any carried_factor_new12 = exp2_any(before_max_new9 - carried_max_new11);
+            store_any(carried_factor + r, carried_factor_new12);
+            const vec_any slot_factor_new13 = exp2_any(state_max_10 - carried_max_new11);
+            store_any(slot_factor + r, slot_factor_new13);
+            const vec_any carried_sum_14 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_14 * carried_factor_new12);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new12);
+            add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new13, splat_any(1));
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    const vec_any carried_3_15 = load_any(carried_3 + r * 64 + e);
-                    const float keep_16 = keep[r];
-                    store_any(carried_3 + r * 64 + e, carried_3_15 * keep_16);
-                    store_any(carried_3_compensation + r * 64 + e, load_any(carried_3_compensation + r * 64 + e) *
-                        keep_16);
-                    add_any(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
-                        load_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * take[r], splat_any(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any carried_15 = load_any(carried + r * 64 + e);
+                    const float carried_factor_16 = carried_factor[r];
+                    store_any(carried + r * 64 + e, carried_15 * carried_factor_16);
+                    store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
+                        carried_factor_16);
+                    add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 APART void performer_positive_few_queries_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_2 = (float *)(void *)(part->shared + 229888); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 230144); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 229888); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 230144); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                const float carried_2_17 = carried_2[r];
-                store_any(result + r * 64 + e, (carried_2_17 == 0.0f) ? splat_any(0.0f) : load_any(carried_3 + r * 64 +
-                    e) / carried_2_17);
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                const float carried_sum_17 = carried_sum[r];
+                store_any(result + r * 64 + e, (carried_sum_17 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
+                    e) / carried_sum_17);
             }
         }
     }
@@ -5142,87 +5386,99 @@ APART void performer_positive_few_queries_any(const struct call *call, int64_t t
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 static void performer_positive_few_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) performer_positive_few_begin_any(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) performer_positive_few_begin_2_any(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        performer_positive_few_begin_any(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        performer_positive_few_begin_2_any(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) performer_positive_few_keys_any(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            performer_positive_few_keys_any(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                performer_positive_few_fold_any(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                performer_positive_few_fold_any(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) performer_positive_few_queries_any(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        performer_positive_few_queries_any(call, task, part, iteration);
+    synchronise(part);
 }
 
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
-    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t own;   /* bytes of workspace a thread */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    size_t own;   /* bytes of workspace for each thread */
+    int64_t of_pair, of_token; /* approximate multiply-adds for a pair of a query and a key, or for a token; one is 0 */
     size_t shared, slot, slots; /* of the threads on a head; for a chunk; such slots that a thread brings */
-    int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
+    int together; /* heads that all threads share: 0: none, 1: heads left over, 2: all heads */
 };
 
-/* By the number of keys: with more the linear form takes less work. */
-/* For up to some rows, the queries of all heads that share keys, keys are in the lanes. */
-static struct version version(int64_t n_k, int64_t rows)
+/* The version depends on the number of keys. The linear form takes less work if there are many keys. */
+/* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
+   lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
+   With MANY_KEYS or more keys the result is always 1: keys then come from memory, and are read once for all queries. */
+INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
+{
+    enum { MANY_KEYS = 1024 };
+    return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
+}
+
+/* Returns the version to run. The version has keys in the lanes if `rows` is small. `rows` is the number of
+   queries of all heads that share keys. */
+static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl")) {
+    if (attn_x86_64_level() >= 4) {
         if (n_k >= 45 && rows <= 9) return (struct version){.head = performer_positive_few_v4, .tile = 0, .own = 184832,
-            .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
+            .of_pair = 128, .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
         if (n_k >= 45) return (struct version){.head = performer_positive_linear_v4, .tile = 0, .own = 116096,
-            .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
-        if (rows <= 64) return (struct version){.head = performer_positive_few_v4, .tile = 0, .own = 184832,
-            .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = performer_positive_rows_v4, .tile = 256, .own = 614528};
+            .of_token = 16640, .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
+        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = performer_positive_few_v4, .tile = 0,
+            .own = 184832, .of_pair = 128, .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = performer_positive_rows_v4, .tile = 256, .own = 614528, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    if (attn_x86_64_level() >= 3) {
         if (n_k >= 45 && rows <= 9) return (struct version){.head = performer_positive_few_v3, .tile = 0, .own = 184832,
-            .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
+            .of_pair = 128, .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
         if (n_k >= 45) return (struct version){.head = performer_positive_linear_v3, .tile = 0, .own = 116096,
-            .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
-        if (rows <= 64) return (struct version){.head = performer_positive_few_v3, .tile = 0, .own = 184832,
-            .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = performer_positive_rows_v3, .tile = 256, .own = 598080};
+            .of_token = 16640, .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
+        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = performer_positive_few_v3, .tile = 0,
+            .own = 184832, .of_pair = 128, .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = performer_positive_rows_v3, .tile = 256, .own = 598080, .of_pair = 128};
     }
 #endif
     if (n_k >= 45 && rows <= 9) return (struct version){.head = performer_positive_few_any, .tile = 0, .own = 184832,
-        .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
+        .of_pair = 128, .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
     if (n_k >= 45) return (struct version){.head = performer_positive_linear_any, .tile = 0, .own = 116096,
-        .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
-    if (rows <= 64) return (struct version){.head = performer_positive_few_any, .tile = 0, .own = 184832,
-        .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = performer_positive_rows_any, .tile = 128, .own = 401472};
+        .of_token = 16640, .shared = 134144, .slot = 67712, .slots = 4, .together = 1};
+    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = performer_positive_few_any, .tile = 0,
+        .own = 184832, .of_pair = 128, .shared = 263168, .slot = 16896, .slots = 4, .together = 1};
+    return (struct version){.rows = performer_positive_rows_any, .tile = 128, .own = 401472, .of_pair = 128};
 }
 
 enum { MANY_ROWS = 1 << 30 };
 
-/* The rows of a problem; where there are many queries, or where what is saved of each has its place, MANY_ROWS. */
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if there are many queries, or if the
+   problem has memory for saved numbers of each query. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -5236,9 +5492,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
-   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
-   more than that is not run on more. */
+/* The default number of OpenMP threads can change between the call of _workspace and the call of _forward, and can
+   differ between the threads that make these calls. So the workspace has room for at least one thread per processor.
+   A call uses more threads than processors only if the workspace is large enough for them. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -5262,8 +5518,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
-   for. */
+/* Sets `part` to the share of thread `number` in a head on which `there` threads work together. The workspace has room
+   for `threads` threads, the number that was requested. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -5294,13 +5550,14 @@ int performer_positive_params_init(struct performer_positive_params *params, uin
     return 0;
 }
 
-/* The most of all that runs for n_k keys or fewer, however many queries there are. */
+/* Returns the maximum workspace of a thread, in bytes, over all versions for n_k keys or fewer and any number of
+   queries. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 45};
     size_t bytes = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version few = version(from[k], 0), v = version(from[k], MANY_ROWS);
+        const struct version few = version(from[k], 0, 0), v = version(from[k], MANY_ROWS, 0);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
@@ -5313,26 +5570,26 @@ size_t performer_positive_workspace(const struct attn_problem *problem)
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
-/* Whether this machine runs it. */
+/* Returns whether this machine can run the version. */
 static int runs(const struct version *v)
 {
     return v->rows || v->head;
 }
 
-/* A call at work. */
+/* This is the state of a call that threads work on. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* after these, all threads work on one head together */
-    int threads;          /* that were asked for; there may be fewer */
-    int there;            /* that have come so far */
-    int64_t next;         /* the first task that none has taken */
+    int64_t tasks, alone; /* after `alone` tasks, all threads work on one head at a time */
+    int threads;          /* the number of threads that was requested; OpenMP can provide fewer */
+    int there;            /* the number of threads that have started */
+    int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* of it, a thread's */
+    size_t bytes; /* the bytes of the workspace for each thread */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
+/* Threads number themselves, because omp_get_thread_num can come from a different OpenMP library than the threads. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
@@ -5368,15 +5625,26 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    meet(&part); /* all have arrived, and none uses its own part of the workspace any more */
+    synchronise(&part); /* all threads have arrived, and no thread uses its own part of the workspace any more */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Runs all tasks of a call; a thread has `bytes` bytes of the workspace. */
+/* Returns the number of threads that have enough work, at most `threads`. Waking a thread takes about as long as 2^18
+   multiply-adds. A head takes about 2^15 multiply-adds in addition to those for its pairs or tokens. */
+static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
+        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
+    if (p->threads == 0) threads = useful_threads(p, this, threads);
     struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
     const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
     int64_t tasks = p->batch * heads;
@@ -5399,7 +5667,7 @@ int performer_positive_forward(const struct attn_problem *problem, const struct 
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->features_w) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p));
+    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
@@ -5432,3 +5700,4 @@ const struct attn_kernel performer_positive_kernel = {
         .workspace = performer_positive_workspace,
     .forward = forward_any,
 };
+#endif /* a compiler of this language */

@@ -1,9 +1,9 @@
 /* performer_positive.h, made by attnc 0.1.0: attnc performer_positive.yaml
    Performer attention with positive random features
-   Choromanski et al., Rethinking Attention with Performers (2021), section 2.3
+   Choromanski et al., Rethinking Attention with Performers (ICLR 2021), section 2.3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_performer_positive_H
 #define ATTNC_performer_positive_H
 

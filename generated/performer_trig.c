@@ -1,51 +1,44 @@
 /* performer_trig.c, made by attnc 0.1.0: attnc performer_trig.yaml
    C11 with GNU extensions, for a C compiler; C++ includes performer_trig.h.
    Performer attention with trigonometric random features
-   Choromanski et al., Rethinking Attention with Performers (2021), section 2.3
+   Choromanski et al., Rethinking Attention with Performers (ICLR 2021), section 2.3
 
-   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
-     graph performer_trig f32
-     axis b batch
-     axis g kv_heads
-     axis m members
-     axis i n_q
-     axis j n_k
-     axis d 64
-     axis e 64
-     axis c 256
-     %0 = input q [b g m i d]
-     %1 = input k [b g j d]
-     %2 = input v [b g j e]
-     %3 = map [b g m i d] mul(%0, 0.3535533905932738)
-     %4 = map [b g m i d] mul(%3, %3)
-     %5 = reduce sum 0 [b g m i] %4
-     %6 = map [b g m i] mul(%5, 0.5)
-     %7 = param features.w orthogonal [c d]
-     %8 = contract [b g m i c] %3 %7
-     %9 = map [b g m i c] sin(%8)
-     %10 = map [b g m i c] cos(%8)
-     %11 = map [b g j d] mul(%1, 0.3535533905932738)
-     %12 = map [b g j d] mul(%11, %11)
-     %13 = reduce sum 0 [b g j] %12
-     %14 = map [b g j] mul(%13, 0.5)
-     %15 = contract [b g j c] %11 %7
-     %16 = map [b g j c] sin(%15)
-     %17 = map [b g j c] cos(%15)
-     %18 = contract [b g m i j] %9 %16
-     %19 = contract [b g m i j] %10 %17
-     %20 = map [b g m i j] mul(mul(mul(add(%18, %19), exp(%6)), exp(%14)), 0.00390625)
-     %21 = reduce sum 0 [b g m i] %20 where le(j, add(i, sub(size(j), size(i))))
-     %22 = contract [b g m i e] %20 %2 where le(j, add(i, sub(size(j), size(i))))
-     %23 = map [b g m i e] select(eq(%21, 0.0), 0.0, div(%22, %21))
-     output %23
+   Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
+   e (64), c (256):
+     q [b g m i d]
+     k [b g j d]
+     v [b g j e]
+     x3 [b g m i d] = q * 0.3535533905932738
+     x4 [b g m i d] = x3 * x3
+     x5 [b g m i] = sum over d of x4
+     x6 [b g m i] = x5 * 0.5
+     features.w [c d], orthogonal parameter
+     x8 [b g m i c] = sum over d of x3 * features.w
+     x9 [b g m i c] = sin(x8)
+     x10 [b g m i c] = cos(x8)
+     x11 [b g j d] = k * 0.3535533905932738
+     x12 [b g j d] = x11 * x11
+     x13 [b g j] = sum over d of x12
+     x14 [b g j] = x13 * 0.5
+     x15 [b g j c] = sum over d of x11 * features.w
+     x16 [b g j c] = sin(x15)
+     x17 [b g j c] = cos(x15)
+     x18 [b g m i j] = sum over c of x9 * x16
+     x19 [b g m i j] = sum over c of x10 * x17
+     x20 [b g m i j] = (x18 + x19) * exp(x6) * exp(x14) * 0.00390625
+     x21 [b g m i] = sum over j of x20 if j <= i + n_k - n_q
+     x22 [b g m i e] = sum over j of x20 * v if j <= i + n_k - n_q
+     x23 [b g m i e] = x21 == 0 ? 0 : x22 / x21
+     out = x23
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
-   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
-   Keys that no query of the tile sees are skipped.
-   Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
-   each key is read once, in chunks that threads share out, whose sums are added up in their order.
-   Linear from 390 keys on: the weight is an inner product of 512 features,
-   whose sum over keys is a state of 512 x 65 numbers that queries meet.
+   How: each vector lane holds one query. Keys are processed in tiles,
+   so row sums and maxima need no reduction across lanes.
+   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
+   For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
+   so each key is read once.
+   Threads share the chunks of keys, whose sums are added in their order.
+   Linear from 390 keys on: the weight is an inner product of 512 features. The state, their sum over keys,
+   has 512 x 65 numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 901120 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1020032 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 646656 bytes of workspace a thread
@@ -55,10 +48,25 @@
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 548864 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 1020032 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 646656 bytes of workspace a thread
+
+   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
+     (top)      struct call, and what all targets share
+     x86-64-v4  performer_trig_rows_v4, performer_trig_linear_v4, performer_trig_few_v4
+     x86-64-v3  performer_trig_rows_v3, performer_trig_linear_v3, performer_trig_few_v3
+     generic    performer_trig_rows_any, performer_trig_linear_any, performer_trig_few_any
+     choice     struct version, which this machine runs
+     interface  performer_trig_workspace, performer_trig_forward, performer_trig_kernel
+
    Compile with: cc -O2 -fopenmp performer_trig.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "performer_trig.c is C, not C++: a C compiler has to compile it"
-#endif
+#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
+#error "performer_trig.c is C11, not C89: compile it without -std=, or with -std=gnu11"
+extern int performer_trig_is_c11;
+#elif !defined __GNUC__
+#error "performer_trig.c has the vectors of GNU C: gcc or clang has to compile it"
+extern int performer_trig_is_gnu_c;
+#else
 #include "performer_trig.h"
 
 #include <float.h>
@@ -73,17 +81,17 @@
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* copies for every caller would only double the time that compiling takes */
+#else /* a copy for every caller would only double the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
+#pragma GCC optimize("no-schedule-insns") /* scheduling ahead of register allocation spills */
 #endif
 
-struct call { /* what every thread needs to know */
+struct call { /* the arguments of a call, which all threads share */
     struct attn_problem p;
     const struct performer_trig_params *params;
     const float *q;
@@ -97,7 +105,8 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Waits until another thread has raised the number to that. */
+
+/* Waits until `*number` is at least `to`. A different thread raises the number. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -105,24 +114,24 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* it may need this processor */
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
 #endif
     }
 }
 
-/* Elements of the states come in groups, so that a thread may fold into the first while the one before it folds into
-   the last; how many segments each group has taken in stands on a line of its own. */
+/* The elements of the states are divided into groups, so a thread can fold into the first group while the thread before
+   it folds into the last. Each group has a counter of its segments, on a separate cache line. */
 enum { NUMBERS_OF_LINE = 8 };
 
-struct part { /* of a thread in the work on a head */
-    int64_t number, threads; /* it is thread `number` of these */
-    int64_t chunk0, chunk1, window; /* the chunks in its hands, and the most of them */
-    int64_t *folded, segments; /* segments of each group of elements, those of heads before this one among them */
-    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of its chunks */
-    const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
+struct part { /* one thread's share of the work on a head */
+    int64_t number, threads; /* the number of this thread, of `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the current chunks of the thread, and the maximum number of such chunks */
+    int64_t *folded, segments; /* segments folded into each group, and segments of all earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and of the thread's chunks */
+    const struct attn_team *team; /* the team of threads that the caller passed; NULL: OpenMP is used */
 };
 
-/* How many chunks a segment has: as many of them for every thread, in no more rounds than the slots ask for. */
+/* The number of chunks in a segment: all threads get equally many, in as few rounds as the slots allow. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -130,7 +139,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are folded into a group of elements in their order. */
+/* Segments are folded into each group of elements in order: await_segment waits for the segments before `segment`, and
+   pass_segment lets the next segment continue. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -141,8 +151,8 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits for the others. */
-INLINE void meet(const struct part *part)
+/* Waits for the other threads. */
+INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
     if (part->team) {
@@ -158,9 +168,13 @@ INLINE void meet(const struct part *part)
 #if defined(__x86_64__)
 #define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
 
-/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+/* Each of these types has 16 elements:
+   - vec_v4: numbers
+   - mask_v4: results of comparisons
+   - ints_v4: positions
+   - wide_v4: doubles */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
 typedef double wide_v4 __attribute__((vector_size(128)));
@@ -168,7 +182,7 @@ TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(co
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
@@ -176,17 +190,17 @@ static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* The same, and NaN stays as the second, too. */
+/* These are max_v4 and min_v4, but they also keep a NaN in the second argument. */
 TARGET_v4 INLINE vec_v4 max_nan_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(b != b), b, max_v4(a, b)); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many
-   machines; NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -126.0f, because subnormal numbers are slow on many machines;
+   NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
     uint16_t normal;
     __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x without the nearest integer, 0 for infinity */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
     vec_v4 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
     p = p * f + 0.055503571f;
@@ -197,8 +211,8 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to
-   1e-17 for angles up to 10^6. */
+/* The sine of *x plus `quarter` quarter turns. The turns' angle is subtracted from x in three parts (fdlibm's), with an
+   error below 1e-17 for angles up to 10^6. */
 TARGET_v4 INLINE vec_v4 turn_v4(const wide_v4 *x, int64_t quarter)
 {
     const wide_v4 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
@@ -217,7 +231,7 @@ TARGET_v4 INLINE vec_v4 turn_v4(const wide_v4 *x, int64_t quarter)
 TARGET_v4 INLINE vec_v4 sin_v4(const wide_v4 *x) { return turn_v4(x, 0); }
 TARGET_v4 INLINE vec_v4 cos_v4(const wide_v4 *x) { return turn_v4(x, 1); }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -227,7 +241,7 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* The largest of the lanes; where one is NaN, perhaps not that. */
+/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
 TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
 {
     x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -237,8 +251,7 @@ TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
     return x[0];
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -267,7 +280,7 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -284,7 +297,7 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -295,7 +308,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -310,7 +324,7 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
@@ -321,8 +335,7 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4 *seen)
@@ -332,13 +345,17 @@ TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *w
             if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
     vec_v4 sum[6][4];
@@ -356,76 +373,123 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 16;
-            if (then == 3) {
+            if (update == 3) {
                 add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
                 continue;
             }
-            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+            store_v4(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
-TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 3);
-}
-
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_v4; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, early);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_v4 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation, const int64_t early)
+    const int update, const float *factor, float *compensation, const int64_t early)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL, early);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL, early);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
         }
     }
 }
 
-/* The same where b is in a cache. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
 {
-    dot_early_v4(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation, const int64_t early)
+{
+    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
+    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, early);
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* A product whose b is in a cache: nothing is prefetched. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    dot_early_v4(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, 0);
 }
 
@@ -440,16 +504,16 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_v4, and widened, some rows at a
-   time. A single row takes 128 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_v4, and widened 16 rows at a time. A single row
+   takes 128 lanes at once, and so reads b in the order of memory. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (0) fetch_v4(16, lanes, b + 0 * b_step, b_step);
+        if (rows == 1 && update == 1) {
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
@@ -457,115 +521,130 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         }
         const float *const from = b;
         const int64_t from_step = b_step;
-        dot_early_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
+        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
             factor, compensation, 0 || rows < 9 ? 0 : 32);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* dot_v4 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     float row[128];
-    (void)odd;
+    (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_v4. */
+/* dot_v4 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_v4, so that they round as there. */
 TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 16; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 16; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v4(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 16, 1 * 16, c + x, c_row, then,
+            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 16, 16, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
-/* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+/* The products of the code below, each compiled once: dot_v4 with its constant arguments. */
+TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(2, 32, 256, 4, 64, 32, a, 64, 1, b, 32, c, 32, 0, NULL, NULL);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot1_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 256, 4, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
+    dot_v4(/*vectors=*/3, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/96, c, /*c_row=*/96, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(2, 32, rows, -1, 256, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
+    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, factor, compensation);
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, factor, compensation);
 }
-TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, factor, compensation);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/3, factor, compensation);
 }
-TARGET_v4 APART void dot5_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot5_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot6_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(4, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot8_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, rows, -1, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
 }
-TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
+        c, /*c_row=*/64, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot11_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot13_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_lanes_v4(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot14_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -575,7 +654,8 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -586,12 +666,12 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const all_query_2 = (float *)(void *)(work + 0); /* [i: 32, 8 times] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [c: 256, i: 32] */
+    float *const all_query_sum = (float *)(void *)(work + 0); /* [i: 32, 8 times] */
+    float *const query_w = (float *)(void *)(work + 1024); /* [c: 256, i: 32] */
     float *const all_query_sin = (float *)(void *)(work + 33792); /* [c: 256, i: 32, 8 times] */
     float *const all_query_cos = (float *)(void *)(work + 295936); /* [c: 256, i: 32, 8 times] */
-    float *const key_2 = (float *)(void *)(work + 1024); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 558080); /* [c: 256, j: 96] */
+    float *const key_sum = (float *)(void *)(work + 1024); /* [j: 96] */
+    float *const key_w = (float *)(void *)(work + 558080); /* [c: 256, j: 96] */
     float *const key_sin = (float *)(void *)(work + 656384); /* [c: 256, j: 96] */
     float *const score = (float *)(void *)(work + 1408); /* [j: 96, i: 32] */
     float *const score_2 = (float *)(void *)(work + 13696); /* [j: 96, i: 32] */
@@ -609,7 +689,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
     float *const k_tile = (float *)(void *)(work + 1408); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
         const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
-        float *const query_2 = all_query_2 + (i0 - i_block) / 32 * 32;
+        float *const query_sum = all_query_sum + (i0 - i_block) / 32 * 32;
         float *const query_sin = all_query_sin + (i0 - i_block) / 32 * 8192;
         float *const query_cos = all_query_cos + (i0 - i_block) / 32 * 8192;
         float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
@@ -621,37 +701,37 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-        /* query_2 = 0.0f */
+        /* query_sum = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query_2 + i, splat_v4(0.0f));
+            store_v4(query_sum + i, splat_v4(0.0f));
         }
-        /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+        /* q_tile = q_tile * 0.35355339f; query_sum += q_tile * q_tile */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            vec_v4 query_2_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                query_2_in[u] = (vec_v4){0};
+            vec_v4 query_sum_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                query_sum_in[vector] = (vec_v4){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                     const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
                     const vec_v4 q_tile_new1 = q_tile_0 * 0.35355339f;
                     store_v4(q_tile + d * 32 + i, q_tile_new1);
-                    query_2_in[u] += q_tile_new1 * q_tile_new1;
+                    query_sum_in[vector] += q_tile_new1 * q_tile_new1;
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in[u]);
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                store_v4(query_sum + i, load_v4(query_sum + i) + query_sum_in[vector]);
             }
         }
-        /* query_3[c][i] = sum over d of features_w * q_tile */
-        dot0_v4(features_w, q_tile, query_3);
-        /* query_sin = sin(query_3); query_cos = cos(query_3) */
+        /* query_w[c][i] = sum over d of features_w * q_tile */
+        dot0_v4(round_up(i1 - i0, 16), features_w, q_tile, query_w);
+        /* query_sin = sin(query_w); query_cos = cos(query_w) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t c = 0; c < 256; c++) {
-                const vec_v4 query_3_2 = load_v4(query_3 + c * 32 + i);
-                const wide_v4 angle3 = __builtin_convertvector(query_3_2, wide_v4);
+                const vec_v4 query_w_2 = load_v4(query_w + c * 32 + i);
+                const wide_v4 angle3 = __builtin_convertvector(query_w_2, wide_v4);
                 store_v4(query_sin + c * 32 + i, sin_v4(&angle3));
-                const wide_v4 angle4 = __builtin_convertvector(query_3_2, wide_v4);
+                const wide_v4 angle4 = __builtin_convertvector(query_w_2, wide_v4);
                 store_v4(query_cos + c * 32 + i, cos_v4(&angle4));
             }
         }
@@ -664,7 +744,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                     store_v4(sum + e * 32 + i, splat_v4(0.0f));
                     store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
                 }
@@ -677,43 +757,43 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
-        /* key_2 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_2 + j, splat_v4(0.0f));
+            store_v4(key_sum + j, splat_v4(0.0f));
         }
-        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        /* k_tile = k_tile * 0.35355339f; key_sum += k_tile * k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            vec_v4 key_2_in[3];
-            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                key_2_in[u] = (vec_v4){0};
+            vec_v4 key_sum_in[3];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                key_sum_in[vector] = (vec_v4){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
                     const vec_v4 k_tile_5 = load_v4(k_tile + d * 96 + j);
                     const vec_v4 k_tile_new6 = k_tile_5 * 0.35355339f;
                     store_v4(k_tile + d * 96 + j, k_tile_new6);
-                    key_2_in[u] += k_tile_new6 * k_tile_new6;
+                    key_sum_in[vector] += k_tile_new6 * k_tile_new6;
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot1_v4(round_up(j1 - j0, 48), features_w, k_tile, key_3);
-        /* key_sin = sin(key_3); key_3 = cos(key_3) */
+        /* key_w[c][j] = sum over d of features_w * k_tile */
+        dot1_v4(round_up(j1 - j0, 16), features_w, k_tile, key_w);
+        /* key_sin = sin(key_w); key_w = cos(key_w) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t c = 0; c < 256; c++) {
-                const vec_v4 key_3_7 = load_v4(key_3 + c * 96 + j);
-                const wide_v4 angle8 = __builtin_convertvector(key_3_7, wide_v4);
+                const vec_v4 key_w_7 = load_v4(key_w + c * 96 + j);
+                const wide_v4 angle8 = __builtin_convertvector(key_w_7, wide_v4);
                 store_v4(key_sin + c * 96 + j, sin_v4(&angle8));
-                const wide_v4 angle9 = __builtin_convertvector(key_3_7, wide_v4);
-                store_v4(key_3 + c * 96 + j, cos_v4(&angle9));
+                const wide_v4 angle9 = __builtin_convertvector(key_w_7, wide_v4);
+                store_v4(key_w + c * 96 + j, cos_v4(&angle9));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
             const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
-            float *const query_2 = all_query_2 + (i0 - i_block) / 32 * 32;
+            float *const query_sum = all_query_sum + (i0 - i_block) / 32 * 32;
             float *const query_sin = all_query_sin + (i0 - i_block) / 32 * 8192;
             float *const query_cos = all_query_cos + (i0 - i_block) / 32 * 8192;
             float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
@@ -721,23 +801,23 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over c of key_sin * query_sin */
-            dot2_v4(j1 - j0, key_sin, query_sin, score);
-            /* score_2[j][i] = sum over c of key_3 * query_cos */
-            dot2_v4(j1 - j0, key_3, query_cos, score_2);
-            /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
+            dot2_v4(round_up(i1 - i0, 16), j1 - j0, key_sin, query_sin, score);
+            /* score_2[j][i] = sum over c of key_w * query_cos */
+            dot2_v4(round_up(i1 - i0, 16), j1 - j0, key_w, query_cos, score_2);
+            /* weight = (query_sum * 0.7213475f) + (key_sum * 0.7213475f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_10 = load_v4(query_2 + i) * 0.7213475f;
+                const vec_v4 t_10 = load_v4(query_sum + i) * 0.7213475f;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight + j * 32 + i, t_10 + (key_2[j] * 0.7213475f));
+                    store_v4(weight + j * 32 + i, t_10 + (key_sum[j] * 0.7213475f));
                 }
             }
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
                 const int64_t t_11 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -751,19 +831,22 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             /* row_max max= weight */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 vec_v4 row_max_in[2][2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[u][j_chain] = splat_v4(-INFINITY);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_v4(-INFINITY);
                 }
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
                     UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                         const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                            row_max_in[u][j_chain] = max_v4(row_max_in[u][j_chain], load_v4(weight + j * 32 + i));
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            row_max_in[vector][j_chain] = max_v4(row_max_in[vector][j_chain],
+                                load_v4(weight + j * 32 + i));
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    store_v4(row_max + i, max_v4(load_v4(row_max + i), max_v4(row_max_in[u][0], row_max_in[u][1])));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(row_max + i, max_v4(load_v4(row_max + i), max_v4(row_max_in[vector][0],
+                        row_max_in[vector][1])));
                 }
             }
             /* old_max = exp2(old_max - row_max) */
@@ -778,7 +861,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
                         j * 32 + i) + load_v4(score_2 + j * 32 + i)) * 0.00390625f));
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
                 const int64_t t_14 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -798,22 +881,22 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
             /* row_sum += score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 vec_v4 row_sum_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    row_sum_in[u] = (vec_v4){0};
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    row_sum_in[vector] = (vec_v4){0};
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                        row_sum_in[u] += load_v4(score + j * 32 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        row_sum_in[vector] += load_v4(score + j * 32 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
                 }
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
             if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot3_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 seen[2];
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -824,7 +907,7 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                 }
             } else
-                dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                dot4_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
     {
@@ -847,42 +930,42 @@ TARGET_v4 static void performer_trig_rows_v4(const struct call *call, int64_t ta
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4 APART void performer_trig_begin_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 512);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
-    float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 135168); /* [f: 512] */
-    float *const carried_3 = (float *)(void *)(part->shared + 4096); /* [f: 512, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 512);
+    float *const carried_max = (float *)(void *)(part->shared + 0); /* [f: 512] */
+    float *const carried_sum = (float *)(void *)(part->shared + 2048); /* [f: 512] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 135168); /* [f: 512] */
+    float *const carried = (float *)(void *)(part->shared + 4096); /* [f: 512, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
-        store_v4(carried + f, splat_v4(-FLT_MAX));
-        store_v4(carried_2 + f, splat_v4(0.0f));
-        store_v4(carried_2_compensation + f, splat_v4(0.0f));
+        store_v4(carried_max + f, splat_v4(-FLT_MAX));
+        store_v4(carried_sum + f, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + f, splat_v4(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(carried_3 + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_3_compensation + f * 64 + e, splat_v4(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -891,19 +974,19 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 256); /* [c: 256, j: 64] */
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_w = (float *)(void *)(part->work + 256); /* [c: 256, j: 64] */
     float *const key_sin = (float *)(void *)(part->work + 65792); /* [c: 256, j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 131328); /* [f: 512, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
-    float *const key_5 = (float *)(void *)(part->work + 262400); /* [f: 192, j: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
-    float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
+    float *const key_features = (float *)(void *)(part->work + 131328); /* [f: 512, j: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
+    float *const key_features_2 = (float *)(void *)(part->work + 262400); /* [f: 192, j: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 65792); /* [d: 64, j: 64] */
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t f = 0; f < 512; f += 16) {
-        store_v4(state + (chunk - chunk0) * 33824 + f, splat_v4(-FLT_MAX));
-        store_v4(state_2 + (chunk - chunk0) * 33824 + f, splat_v4(0.0f));
+        store_v4(state_max + (chunk - chunk0) * 33824 + f, splat_v4(-FLT_MAX));
+        store_v4(state_sum + (chunk - chunk0) * 33824 + f, splat_v4(0.0f));
     }
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
@@ -911,158 +994,159 @@ TARGET_v4 APART void performer_trig_keys_v4(const struct call *call, int64_t tas
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
-        /* key_2 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_2 + j, splat_v4(0.0f));
+            store_v4(key_sum + j, splat_v4(0.0f));
         }
-        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        /* k_tile = k_tile * 0.35355339f; key_sum += k_tile * k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            vec_v4 key_2_in[4];
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                key_2_in[u] = (vec_v4){0};
+            vec_v4 key_sum_in[4];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                key_sum_in[vector] = (vec_v4){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
                     const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
                     const vec_v4 k_tile_new1 = k_tile_0 * 0.35355339f;
                     store_v4(k_tile + d * 64 + j, k_tile_new1);
-                    key_2_in[u] += k_tile_new1 * k_tile_new1;
+                    key_sum_in[vector] += k_tile_new1 * k_tile_new1;
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot5_v4(features_w, k_tile, key_3);
-        /* key_sin = sin(key_3); key_3 = cos(key_3) */
+        /* key_w[c][j] = sum over d of features_w * k_tile */
+        dot5_v4(round_up(j1 - j0, 16), features_w, k_tile, key_w);
+        /* key_sin = sin(key_w); key_w = cos(key_w) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t c = 0; c < 256; c++) {
-                const vec_v4 key_3_2 = load_v4(key_3 + c * 64 + j);
-                const wide_v4 angle3 = __builtin_convertvector(key_3_2, wide_v4);
-                store_v4(key_sin + c * 64 + j, sin_v4(&angle3));
-                const wide_v4 angle4 = __builtin_convertvector(key_3_2, wide_v4);
-                store_v4(key_3 + c * 64 + j, cos_v4(&angle4));
+                const vec_v4 key_w_3 = load_v4(key_w + c * 64 + j);
+                const wide_v4 angle4 = __builtin_convertvector(key_w_3, wide_v4);
+                store_v4(key_sin + c * 64 + j, sin_v4(&angle4));
+                const wide_v4 angle5 = __builtin_convertvector(key_w_3, wide_v4);
+                store_v4(key_w + c * 64 + j, cos_v4(&angle5));
             }
         }
-        /* key_4 = key_2 * 0.7213475f */
+        /* key_features = key_sum * 0.7213475f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_5 = load_v4(key_2 + j) * 0.7213475f;
+            const vec_v4 t_6 = load_v4(key_sum + j) * 0.7213475f;
             for (int64_t f = 0; f < 512; f++) {
-                store_v4(key_4 + f * 64 + j, t_5);
+                store_v4(key_features + f * 64 + j, t_6);
             }
         }
-        /* state max= key_4 */
+        /* state_max max= key_features */
         for (int64_t f = 0; f < 512; f++) {
             vec_v4 lanes_max = splat_v4(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(key_4 + f * 64 + j);
+                const vec_v4 term = load_v4(key_features + f * 64 + j);
                 lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
                     j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
             }
             const float largest = lane_max_v4(lanes_max);
-            if (largest > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] = largest;
+            if (largest > state_max[(chunk - chunk0) * 33824 + f]) state_max[(chunk - chunk0) * 33824 + f] = largest;
         }
         for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
-            /* key_5 = exp2(key_4 - state) * select(f < 256, key_sin, key_3) */
+            /* key_features_2 = exp2(key_features - state_max) * select(f < 256, key_sin, key_w) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v4(key_5 + (f - f0) * 64 + j, exp2_v4(load_v4(key_4 + f * 64 + j) - (state[(chunk - chunk0) *
-                        33824 + f])) * ((f < 256) ? load_v4(key_sin + min(f,
-                        255) * 64 + j) : load_v4(key_3 + max(f - 256, 0) * 64 + j)));
+                    store_v4(key_features_2 + (f - f0) * 64 + j, exp2_v4(load_v4(key_features + f * 64 + j) -
+                        (state_max[(chunk - chunk0) * 33824 + f])) * ((f < 256) ? load_v4(key_sin + min(f,
+                        255) * 64 + j) : load_v4(key_w + max(f - 256, 0) * 64 + j)));
                 }
             }
-            /* state_2 += key_5 */
+            /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_5 + (f - f0) * 64 + j);
+                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 64 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
                         mask_v4), term, splat_v4(0));
                 }
                 const float total = lane_sum_v4(lane_sums);
-                state_2[(chunk - chunk0) * 33824 + f] += total;
+                state_sum[(chunk - chunk0) * 33824 + f] += total;
             }
-            /* state_3[f][e] = sum over j of key_5 * v */
-            dot6_v4(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33824 + f0 * 64);
+            /* state[f][e] = sum over j of key_features_2 * v */
+            dot6_v4(f1 - f0, j1 - j0, key_features_2, v + j0 * v_row, v_row,
+                state + (chunk - chunk0) * 33824 + f0 * 64);
         }
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v4 APART void performer_trig_fold_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 512);
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 512);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
-    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
-    float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [f: 512] */
-    float *const take = (float *)(void *)(part->work + 2048); /* [f: 512] */
-    float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 135168); /* [f: 512] */
-    float *const carried_3 = (float *)(void *)(part->shared + 4096); /* [f: 512, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
+    float *const state_sum = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 0); /* [f: 512] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [f: 512] */
+    float *const slot_factor = (float *)(void *)(part->work + 2048); /* [f: 512] */
+    float *const carried_sum = (float *)(void *)(part->shared + 2048); /* [f: 512] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 135168); /* [f: 512] */
+    float *const carried = (float *)(void *)(part->shared + 4096); /* [f: 512, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           state = before */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 carried_6 = load_v4(carried + f);
-            const vec_v4 before_new7 = carried_6;
-            const vec_v4 state_8 = load_v4(state + (chunk - chunk0) * 33824 + f);
-            const vec_v4 carried_new9 = max_v4(load_v4(carried + f), state_8);
-            store_v4(carried + f, carried_new9);
-            store_v4(keep + f, exp2_v4(before_new7 - carried_new9));
-            store_v4(take + f, exp2_v4(state_8 - carried_new9));
-            store_v4(state + (chunk - chunk0) * 33824 + f, before_new7);
+            const vec_v4 carried_max_7 = load_v4(carried_max + f);
+            const vec_v4 before_max_new8 = carried_max_7;
+            const vec_v4 state_max_9 = load_v4(state_max + (chunk - chunk0) * 33824 + f);
+            const vec_v4 carried_max_new10 = max_v4(load_v4(carried_max + f), state_max_9);
+            store_v4(carried_max + f, carried_max_new10);
+            store_v4(carried_factor + f, exp2_v4(before_max_new8 - carried_max_new10));
+            store_v4(slot_factor + f, exp2_v4(state_max_9 - carried_max_new10));
+            store_v4(state_max + (chunk - chunk0) * 33824 + f, before_max_new8);
         }
-        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep;
-           carried_2 += state_2 ... */
+        /* before_sum = carried_sum; carried_sum = carried_sum * carried_factor;
+           carried_sum_compensation = carried_sum_compensation * carr ... */
         for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 carried_2_10 = load_v4(carried_2 + f);
-            const vec_v4 before_2_new11 = carried_2_10;
-            const vec_v4 keep_12 = load_v4(keep + f);
-            store_v4(carried_2 + f, carried_2_10 * keep_12);
-            store_v4(carried_2_compensation + f, load_v4(carried_2_compensation + f) * keep_12);
-            add_v4(carried_2 + f, carried_2_compensation + f, load_v4(state_2 + (chunk - chunk0) * 33824 + f) *
-                load_v4(take + f), splat_v4(1));
-            store_v4(state_2 + (chunk - chunk0) * 33824 + f, before_2_new11);
+            const vec_v4 carried_sum_11 = load_v4(carried_sum + f);
+            const vec_v4 before_sum_new12 = carried_sum_11;
+            const vec_v4 carried_factor_13 = load_v4(carried_factor + f);
+            store_v4(carried_sum + f, carried_sum_11 * carried_factor_13);
+            store_v4(carried_sum_compensation + f, load_v4(carried_sum_compensation + f) * carried_factor_13);
+            add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + (chunk - chunk0) * 33824 + f) *
+                load_v4(slot_factor + f), splat_v4(1));
+            store_v4(state_sum + (chunk - chunk0) * 33824 + f, before_sum_new12);
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    const vec_v4 carried_3_13 = load_v4(carried_3 + f * 64 + e);
-                    const vec_v4 before_3_new14 = carried_3_13;
-                    const float keep_15 = keep[f];
-                    store_v4(carried_3 + f * 64 + e, carried_3_13 * keep_15);
-                    store_v4(carried_3_compensation + f * 64 + e, load_v4(carried_3_compensation + f * 64 + e) *
-                        keep_15);
-                    add_v4(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e,
-                        load_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * take[f], splat_v4(1));
-                    store_v4(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, before_3_new14);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 carried_14 = load_v4(carried + f * 64 + e);
+                    const vec_v4 before_new15 = carried_14;
+                    const float carried_factor_16 = carried_factor[f];
+                    store_v4(carried + f * 64 + e, carried_14 * carried_factor_16);
+                    store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) *
+                        carried_factor_16);
+                    add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 33824 + f * 64 + e) * slot_factor[f], splat_v4(1));
+                    store_v4(state + (chunk - chunk0) * 33824 + f * 64 + e, before_new15);
                 }
             }
         }
     }
 }
 
-/* The queries of a chunk meet the states before it, and its own keys. */
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
 TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -1074,27 +1158,27 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
-    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
-    float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 256); /* [c: 256, i: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
+    float *const state_sum = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_w = (float *)(void *)(part->work + 256); /* [c: 256, i: 64] */
     float *const query_sin = (float *)(void *)(part->work + 65792); /* [c: 256, i: 64] */
-    float *const key_7 = (float *)(void *)(part->work + 131328); /* [j: 64] */
-    float *const key_8 = (float *)(void *)(part->work + 131584); /* [c: 256, j: 64] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 131328); /* [j: 64] */
+    float *const key_w_2 = (float *)(void *)(part->work + 131584); /* [c: 256, j: 64] */
     float *const key_sin_2 = (float *)(void *)(part->work + 197120); /* [c: 256, j: 64] */
     float *const score = (float *)(void *)(part->work + 262656); /* [j: 64, i: 64] */
     float *const score_2 = (float *)(void *)(part->work + 197120); /* [j: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 131328); /* [f: 512, i: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 279040); /* [i: 64] */
-    float *const query_6 = (float *)(void *)(part->work + 279296); /* [f: 192, i: 64] */
-    float *const query_7 = (float *)(void *)(part->work + 328448); /* [i: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 131328); /* [f: 512, i: 64] */
+    float *const query_max = (float *)(void *)(part->work + 279040); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 279296); /* [f: 192, i: 64] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 328448); /* [i: 64] */
     float *const weight = (float *)(void *)(part->work + 131584); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(part->work + 328704); /* [i: 64] */
     float *const old_max = (float *)(void *)(part->work + 131328); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 328960); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(part->work + 329216); /* [i: 64] */
-    float *const query_8 = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 279296); /* [e: 64, i: 64] */
     float *const sum_compensation = (float *)(void *)(part->work + 295680); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
@@ -1110,99 +1194,100 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
-            /* query_2 = 0.0f */
+            /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_2 + i, splat_v4(0.0f));
+                store_v4(query_sum + i, splat_v4(0.0f));
             }
-            /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+            /* q_tile = q_tile * 0.35355339f; query_sum += q_tile * q_tile */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                vec_v4 query_2_in[4];
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    query_2_in[u] = (vec_v4){0};
+                vec_v4 query_sum_in[4];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    query_sum_in[vector] = (vec_v4){0};
                 }
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        const vec_v4 q_tile_16 = load_v4(q_tile + d * 64 + i);
-                        const vec_v4 q_tile_new17 = q_tile_16 * 0.35355339f;
-                        store_v4(q_tile + d * 64 + i, q_tile_new17);
-                        query_2_in[u] += q_tile_new17 * q_tile_new17;
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        const vec_v4 q_tile_17 = load_v4(q_tile + d * 64 + i);
+                        const vec_v4 q_tile_new18 = q_tile_17 * 0.35355339f;
+                        store_v4(q_tile + d * 64 + i, q_tile_new18);
+                        query_sum_in[vector] += q_tile_new18 * q_tile_new18;
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    store_v4(query_2 + i, load_v4(query_2 + i) + query_2_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    store_v4(query_sum + i, load_v4(query_sum + i) + query_sum_in[vector]);
                 }
             }
-            /* query_3[c][i] = sum over d of features_w * q_tile */
-            dot5_v4(features_w, q_tile, query_3);
-            /* query_sin = sin(query_3); query_3 = cos(query_3) */
+            /* query_w[c][i] = sum over d of features_w * q_tile */
+            dot5_v4(round_up(i1 - i0, 16), features_w, q_tile, query_w);
+            /* query_sin = sin(query_w); query_w = cos(query_w) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t c = 0; c < 256; c++) {
-                    const vec_v4 query_3_18 = load_v4(query_3 + c * 64 + i);
-                    const wide_v4 angle19 = __builtin_convertvector(query_3_18, wide_v4);
-                    store_v4(query_sin + c * 64 + i, sin_v4(&angle19));
-                    const wide_v4 angle20 = __builtin_convertvector(query_3_18, wide_v4);
-                    store_v4(query_3 + c * 64 + i, cos_v4(&angle20));
+                    const vec_v4 query_w_19 = load_v4(query_w + c * 64 + i);
+                    const wide_v4 angle20 = __builtin_convertvector(query_w_19, wide_v4);
+                    store_v4(query_sin + c * 64 + i, sin_v4(&angle20));
+                    const wide_v4 angle21 = __builtin_convertvector(query_w_19, wide_v4);
+                    store_v4(query_w + c * 64 + i, cos_v4(&angle21));
                 }
             }
-            /* query_5 = -FLT_MAX */
+            /* query_max = -FLT_MAX */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_5 + i, splat_v4(-FLT_MAX));
+                store_v4(query_max + i, splat_v4(-FLT_MAX));
             }
-            /* query_4 = (query_2 * 0.7213475f) + state; query_5 max= query_4 */
+            /* query_2 = (query_sum * 0.7213475f) + state_max; query_max max= query_2 */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_21 = load_v4(query_2 + i) * 0.7213475f;
-                vec_v4 query_5_in = load_v4(query_5 + i);
+                const vec_v4 t_22 = load_v4(query_sum + i) * 0.7213475f;
+                vec_v4 query_max_in = load_v4(query_max + i);
                 for (int64_t f = 0; f < 512; f++) {
-                    const vec_v4 query_4_new22 = t_21 + (state[(chunk - chunk0) * 33824 + f]);
-                    store_v4(query_4 + f * 64 + i, query_4_new22);
-                    query_5_in = max_v4(query_5_in, query_4_new22);
+                    const vec_v4 query_2_new23 = t_22 + (state_max[(chunk - chunk0) * 33824 + f]);
+                    store_v4(query_2 + f * 64 + i, query_2_new23);
+                    query_max_in = max_v4(query_max_in, query_2_new23);
                 }
-                store_v4(query_5 + i, query_5_in);
+                store_v4(query_max + i, query_max_in);
             }
-            /* query_7 = 0.0f; row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+            /* row_sum_from_state = 0.0f; row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_7 + i, splat_v4(0.0f));
+                store_v4(row_sum_from_state + i, splat_v4(0.0f));
                 store_v4(row_max + i, splat_v4(-FLT_MAX));
                 store_v4(row_sum + i, splat_v4(0.0f));
                 store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
-            /* query_8 = 0.0f */
+            /* sum_from_state = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        store_v4(query_8 + e * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
                     }
                 }
             }
             for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
                 const int64_t f1 = min(f0 + 192, f_end);
-                /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f);
-                   query_7 += query_6 * state_2 */
+                /* query_3 = exp2(query_2 - query_max) * (select(f < 256, query_sin, query_w) * 0.00390625f);
+                   row_sum_from_state += query_3 * state_sum */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 query_5_23 = load_v4(query_5 + i);
-                    vec_v4 query_7_in = (vec_v4){0};
-                    vec_v4 query_7_in_whole = (vec_v4){0};
+                    const vec_v4 query_max_24 = load_v4(query_max + i);
+                    vec_v4 row_sum_from_state_in = (vec_v4){0};
+                    vec_v4 row_sum_from_state_in_whole = (vec_v4){0};
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v4 query_6_new24 = exp2_v4(load_v4(query_4 + f * 64 + i) - query_5_23) * (((f < 256) ?
-                            load_v4(query_sin + min(f, 255) * 64 + i) : load_v4(query_3 + max(f - 256,
+                        const vec_v4 query_3_new25 = exp2_v4(load_v4(query_2 + f * 64 + i) - query_max_24) * (((f < 256)
+                            ? load_v4(query_sin + min(f, 255) * 64 + i) : load_v4(query_w + max(f - 256,
                             0) * 64 + i)) * 0.00390625f);
-                        store_v4(query_6 + (f - f0) * 64 + i, query_6_new24);
-                        query_7_in += query_6_new24 * (state_2[(chunk - chunk0) * 33824 + f]);
+                        store_v4(query_3 + (f - f0) * 64 + i, query_3_new25);
+                        row_sum_from_state_in += query_3_new25 * (state_sum[(chunk - chunk0) * 33824 + f]);
                         if (f % 192 == 191) {
-                            query_7_in_whole += query_7_in;
-                            query_7_in = (vec_v4){0};
+                            row_sum_from_state_in_whole += row_sum_from_state_in;
+                            row_sum_from_state_in = (vec_v4){0};
                         }
                     }
-                    query_7_in += query_7_in_whole;
-                    store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
+                    row_sum_from_state_in += row_sum_from_state_in_whole;
+                    store_v4(row_sum_from_state + i, load_v4(row_sum_from_state + i) + row_sum_from_state_in);
                 }
-                /* query_8[e][i] += sum over f of state_3 * query_6 */
-                dot7_v4(f1 - f0, state_3 + (chunk - chunk0) * 33824 + f0 * 64, query_6, query_8);
+                /* sum_from_state[e][i] += sum over f of state * query_3 */
+                dot7_v4(round_up(i1 - i0, 16), f1 - f0, state + (chunk - chunk0) * 33824 + f0 * 64, query_3,
+                    sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
                         store_v4(sum + e * 64 + i, splat_v4(0.0f));
                         store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                     }
@@ -1214,63 +1299,62 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
-                /* key_7 = 0.0f */
+                /* key_sum_2 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_7 + j, splat_v4(0.0f));
+                    store_v4(key_sum_2 + j, splat_v4(0.0f));
                 }
-                /* k_tile_2 = k_tile_2 * 0.35355339f; key_7 += k_tile_2 * k_tile_2 */
+                /* k_tile_2 = k_tile_2 * 0.35355339f; key_sum_2 += k_tile_2 * k_tile_2 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                    vec_v4 key_7_in[4];
-                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                        key_7_in[u] = (vec_v4){0};
+                    vec_v4 key_sum_2_in[4];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                        key_sum_2_in[vector] = (vec_v4){0};
                     }
                     for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                            const vec_v4 k_tile_2_25 = load_v4(k_tile_2 + d * 64 + j);
-                            const vec_v4 k_tile_2_new26 = k_tile_2_25 * 0.35355339f;
-                            store_v4(k_tile_2 + d * 64 + j, k_tile_2_new26);
-                            key_7_in[u] += k_tile_2_new26 * k_tile_2_new26;
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                            const vec_v4 k_tile_2_26 = load_v4(k_tile_2 + d * 64 + j);
+                            const vec_v4 k_tile_2_new27 = k_tile_2_26 * 0.35355339f;
+                            store_v4(k_tile_2 + d * 64 + j, k_tile_2_new27);
+                            key_sum_2_in[vector] += k_tile_2_new27 * k_tile_2_new27;
                         }
                     }
-                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                        store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in[u]);
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                        store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in[vector]);
                     }
                 }
-                /* key_8[c][j] = sum over d of features_w * k_tile_2 */
-                dot5_v4(features_w, k_tile_2, key_8);
-                /* key_sin_2 = sin(key_8); key_8 = cos(key_8) */
+                /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
+                dot5_v4(round_up(j1 - j0, 16), features_w, k_tile_2, key_w_2);
+                /* key_sin_2 = sin(key_w_2); key_w_2 = cos(key_w_2) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t c = 0; c < 256; c++) {
-                        const vec_v4 key_8_27 = load_v4(key_8 + c * 64 + j);
-                        const wide_v4 angle28 = __builtin_convertvector(key_8_27, wide_v4);
-                        store_v4(key_sin_2 + c * 64 + j, sin_v4(&angle28));
-                        const wide_v4 angle29 = __builtin_convertvector(key_8_27, wide_v4);
-                        store_v4(key_8 + c * 64 + j, cos_v4(&angle29));
+                        const vec_v4 key_w_2_28 = load_v4(key_w_2 + c * 64 + j);
+                        const wide_v4 angle29 = __builtin_convertvector(key_w_2_28, wide_v4);
+                        store_v4(key_sin_2 + c * 64 + j, sin_v4(&angle29));
+                        const wide_v4 angle30 = __builtin_convertvector(key_w_2_28, wide_v4);
+                        store_v4(key_w_2 + c * 64 + j, cos_v4(&angle30));
                     }
                 }
                 /* score[j][i] = sum over c of key_sin_2 * query_sin */
-                dot8_v4(j1 - j0, key_sin_2, query_sin, score);
-                /* score_2[j][i] = sum over c of key_8 * query_3 */
-                dot8_v4(j1 - j0, key_8, query_3, score_2);
-                /* weight = (query_2 * 0.7213475f) + (key_7 * 0.7213475f) */
+                dot8_v4(round_up(i1 - i0, 16), j1 - j0, key_sin_2, query_sin, score);
+                /* score_2[j][i] = sum over c of key_w_2 * query_w */
+                dot8_v4(round_up(i1 - i0, 16), j1 - j0, key_w_2, query_w, score_2);
+                /* weight = (query_sum * 0.7213475f) + (key_sum_2 * 0.7213475f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_30 = load_v4(query_2 + i) * 0.7213475f;
+                    const vec_v4 t_31 = load_v4(query_sum + i) * 0.7213475f;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight + j * 64 + i, t_30 + (key_7[j] * 0.7213475f));
+                        store_v4(weight + j * 64 + i, t_31 + (key_sum_2[j] * 0.7213475f));
                     }
                 }
                 /* old_max = row_max */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     store_v4(old_max + i, load_v4(row_max + i));
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), weight, -INFINITY) */
-                    const int64_t t_31 = n_k - n_q;
+                    const int64_t t_32 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_32 = (i0 + i + lane_v4) + t_31;
+                        const ints_v4 t_33 = (i0 + i + lane_v4) + t_32;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(weight + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_32) &
+                            store_v4(weight + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_33) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(weight + j * 64 + i),
                                 splat_v4(-INFINITY)));
                         }
@@ -1279,16 +1363,16 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 /* row_max max= weight */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     vec_v4 row_max_in[4];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        row_max_in[u] = load_v4(row_max + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        row_max_in[vector] = load_v4(row_max + i);
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                            row_max_in[u] = max_v4(row_max_in[u], load_v4(weight + j * 64 + i));
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_max_in[vector] = max_v4(row_max_in[vector], load_v4(weight + j * 64 + i));
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        store_v4(row_max + i, row_max_in[u]);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        store_v4(row_max + i, row_max_in[vector]);
                     }
                 }
                 /* old_max = exp2(old_max - row_max) */
@@ -1297,20 +1381,19 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 }
                 /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 row_max_33 = load_v4(row_max + i);
+                    const vec_v4 row_max_34 = load_v4(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 64 + i, exp2_v4(load_v4(weight + j * 64 + i) - row_max_33) *
+                        store_v4(score + j * 64 + i, exp2_v4(load_v4(weight + j * 64 + i) - row_max_34) *
                             ((load_v4(score + j * 64 + i) + load_v4(score_2 + j * 64 + i)) * 0.00390625f));
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                    const int64_t t_34 = n_k - n_q;
+                    const int64_t t_35 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_35 = (i0 + i + lane_v4) + t_34;
+                        const ints_v4 t_36 = (i0 + i + lane_v4) + t_35;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_35) &
+                            store_v4(score + j * 64 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_36) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v4), load_v4(score + j * 64 + i),
                                 splat_v4(0.0f)));
                         }
@@ -1318,56 +1401,58 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
                 }
                 /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 old_max_36 = load_v4(old_max + i);
-                    store_v4(row_sum + i, load_v4(row_sum + i) * old_max_36);
-                    store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_36);
+                    const vec_v4 old_max_37 = load_v4(old_max + i);
+                    store_v4(row_sum + i, load_v4(row_sum + i) * old_max_37);
+                    store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_37);
                 }
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     vec_v4 row_sum_in[4];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        row_sum_in[u] = (vec_v4){0};
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        row_sum_in[vector] = (vec_v4){0};
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                            row_sum_in[u] += load_v4(score + j * 64 + i);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_sum_in[vector] += load_v4(score + j * 64 + i);
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v +
-                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
+                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot9_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                        sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[4];
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_37 = n_k - n_q;
-                        const int t_38 = (chunk * 64) <= (j0 + j);
+                        const int64_t t_38 = n_k - n_q;
+                        const int t_39 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_37)) &
-                                (-(int64_t)t_38), mask_v4);
+                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_38)) &
+                                (-(int64_t)t_39), mask_v4);
                         }
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                    dot10_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                        sum_compensation);
             }
-            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max,
-               query_5)))) == 0.0f, 0. ... */
+            /* sum = select(((row_sum * exp2(row_max - max(row_max,
+               query_max))) + (row_sum_from_state * exp2(query_max - max(row_max, query_ma ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_39 = load_v4(row_max + i);
-                const vec_v4 query_5_40 = load_v4(query_5 + i);
-                const vec_v4 t_41 = max_nan_v4(row_max_39, query_5_40);
-                const vec_v4 t_42 = exp2_v4(row_max_39 - t_41);
-                const vec_v4 t_43 = exp2_v4(query_5_40 - t_41);
-                const vec_v4 t_44 = (load_v4(row_sum + i) * t_42) + (load_v4(query_7 + i) * t_43);
-                const mask_v4 t_45 = t_44 == 0.0f;
+                const vec_v4 row_max_40 = load_v4(row_max + i);
+                const vec_v4 query_max_41 = load_v4(query_max + i);
+                const vec_v4 t_42 = max_nan_v4(row_max_40, query_max_41);
+                const vec_v4 t_43 = exp2_v4(row_max_40 - t_42);
+                const vec_v4 t_44 = exp2_v4(query_max_41 - t_42);
+                const vec_v4 t_45 = (load_v4(row_sum + i) * t_43) + (load_v4(row_sum_from_state + i) * t_44);
+                const mask_v4 t_46 = t_45 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v4(sum + e * 64 + i, pick_v4(t_45, splat_v4(0.0f),
-                        ((load_v4(sum + e * 64 + i) * t_42) + (load_v4(query_8 + e * 64 + i) * t_43)) / t_44));
+                    store_v4(sum + e * 64 + i, pick_v4(t_46, splat_v4(0.0f),
+                        ((load_v4(sum + e * 64 + i) * t_43) + (load_v4(sum_from_state + e * 64 + i) * t_44)) / t_45));
                 }
             }
             /* out = sum, transposed back */
@@ -1376,42 +1461,44 @@ TARGET_v4 APART void performer_trig_queries_v4(const struct call *call, int64_t 
     }
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v4 static void performer_trig_linear_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_begin_v4(call,
-        task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((512 + 31) / 32); iteration += part->threads)
+        performer_trig_begin_v4(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) performer_trig_keys_v4(call, task, part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            performer_trig_keys_v4(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((512 + 31) / 32) / 16; turn < (group + 1) * ((512 + 31) / 32) / 16; turn++)
-                performer_trig_fold_v4(call, task, part, turn);
+            const int64_t end = (group + 1) * ((512 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((512 + 31) / 32) / 16; iteration < end; iteration++)
+                performer_trig_fold_v4(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) performer_trig_queries_v4(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            performer_trig_queries_v4(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
+    synchronise(part);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4 APART void performer_trig_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -1419,8 +1506,8 @@ TARGET_v4 APART void performer_trig_few_begin_v4(const struct call *call, int64_
     const int64_t q_head = call->p.q.head;
     const float *const features_w = call->params->features_w;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [c: 256, r: 64] */
+    float *const query_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const query_w = (float *)(void *)(part->shared + 16640); /* [c: 256, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 82176); /* [c: 256, r: 64] */
     float *const query_cos = (float *)(void *)(part->shared + 147712); /* [c: 256, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
@@ -1428,72 +1515,72 @@ TARGET_v4 APART void performer_trig_few_begin_v4(const struct call *call, int64_
     for (int64_t r = 0; r < round_up(r1 - r0, 16); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_2 = 0.0f */
+    /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
-        store_v4(query_2 + r, splat_v4(0.0f));
+        store_v4(query_sum + r, splat_v4(0.0f));
     }
-    /* query = q_tile * 0.35355339f; query_2 += query * query */
+    /* query = q_tile * 0.35355339f; query_sum += query * query */
     for (int64_t r = r0; r < r1; r += 16) {
-        vec_v4 query_2_in = (vec_v4){0};
+        vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v4 query_new0 = load_v4(q_tile + d * 64 + r) * 0.35355339f;
             store_v4(query + d * 64 + r, query_new0);
-            query_2_in += query_new0 * query_new0;
+            query_sum_in += query_new0 * query_new0;
         }
-        store_v4(query_2 + r, load_v4(query_2 + r) + query_2_in);
+        store_v4(query_sum + r, load_v4(query_sum + r) + query_sum_in);
     }
-    /* query_3[c][r] = sum over d of features_w * query */
-    dot5_v4(features_w, query + r0, query_3 + r0);
-    /* query_sin = sin(query_3); query_cos = cos(query_3) */
+    /* query_w[c][r] = sum over d of features_w * query */
+    dot5_v4(round_up(r1 - r0, 16), features_w, query + r0, query_w + r0);
+    /* query_sin = sin(query_w); query_cos = cos(query_w) */
     for (int64_t r = r0; r < r1; r += 16) {
         for (int64_t c = 0; c < 256; c++) {
-            const vec_v4 query_3_1 = load_v4(query_3 + c * 64 + r);
-            const wide_v4 angle2 = __builtin_convertvector(query_3_1, wide_v4);
+            const vec_v4 query_w_1 = load_v4(query_w + c * 64 + r);
+            const wide_v4 angle2 = __builtin_convertvector(query_w_1, wide_v4);
             store_v4(query_sin + c * 64 + r, sin_v4(&angle2));
-            const wide_v4 angle3 = __builtin_convertvector(query_3_1, wide_v4);
+            const wide_v4 angle3 = __builtin_convertvector(query_w_1, wide_v4);
             store_v4(query_cos + c * 64 + r, cos_v4(&angle3));
         }
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4 APART void performer_trig_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 213248); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 213504); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 230144); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 213248); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 213504); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 230144); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
-        store_v4(carried + r, splat_v4(-FLT_MAX));
-        store_v4(carried_2 + r, splat_v4(0.0f));
-        store_v4(carried_2_compensation + r, splat_v4(0.0f));
+        store_v4(carried_max + r, splat_v4(-FLT_MAX));
+        store_v4(carried_sum + r, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + r, splat_v4(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(carried_3 + r * 64 + e, splat_v4(0.0f));
-                store_v4(carried_3_compensation + r * 64 + e, splat_v4(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + r * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + r * 64 + e, splat_v4(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -1502,89 +1589,89 @@ TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const query_2 = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const query_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 82176); /* [c: 256, r: 64] */
     float *const query_cos = (float *)(void *)(part->shared + 147712); /* [c: 256, r: 64] */
-    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_3 = (float *)(void *)(part->work + 512); /* [c: 256, j: 128 of 144] */
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_w = (float *)(void *)(part->work + 512); /* [c: 256, j: 128 of 144] */
     float *const key_sin = (float *)(void *)(part->work + 147968); /* [c: 256, j: 128 of 144] */
     float *const score = (float *)(void *)(part->work + 295424); /* [r: 64, j: 128 of 144] */
     float *const score_2 = (float *)(void *)(part->work + 147968); /* [r: 64, j: 128 of 144] */
     float *const weight = (float *)(void *)(part->work + 512); /* [r: 64, j: 128 of 144] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 147968); /* [d: 64, j: 128 of 144] */
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 16) {
-        store_v4(state + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
-        store_v4(state_2 + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
+        store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
+        store_v4(state_sum + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
     }
-    /* state_3 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
-        /* key_2 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_2 + j, splat_v4(0.0f));
+            store_v4(key_sum + j, splat_v4(0.0f));
         }
-        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        /* k_tile = k_tile * 0.35355339f; key_sum += k_tile * k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            vec_v4 key_2_in[4];
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                key_2_in[u] = (vec_v4){0};
+            vec_v4 key_sum_in[4];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                key_sum_in[vector] = (vec_v4){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
                     const vec_v4 k_tile_4 = load_v4(k_tile + d * 144 + j);
                     const vec_v4 k_tile_new5 = k_tile_4 * 0.35355339f;
                     store_v4(k_tile + d * 144 + j, k_tile_new5);
-                    key_2_in[u] += k_tile_new5 * k_tile_new5;
+                    key_sum_in[vector] += k_tile_new5 * k_tile_new5;
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                store_v4(key_2 + j, load_v4(key_2 + j) + key_2_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot11_v4(round_up(j1 - j0, 64), features_w, k_tile, key_3);
-        /* key_sin = sin(key_3); key_3 = cos(key_3) */
+        /* key_w[c][j] = sum over d of features_w * k_tile */
+        dot11_v4(round_up(j1 - j0, 16), features_w, k_tile, key_w);
+        /* key_sin = sin(key_w); key_w = cos(key_w) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t c = 0; c < 256; c++) {
-                const vec_v4 key_3_6 = load_v4(key_3 + c * 144 + j);
-                const wide_v4 angle7 = __builtin_convertvector(key_3_6, wide_v4);
+                const vec_v4 key_w_6 = load_v4(key_w + c * 144 + j);
+                const wide_v4 angle7 = __builtin_convertvector(key_w_6, wide_v4);
                 store_v4(key_sin + c * 144 + j, sin_v4(&angle7));
-                const wide_v4 angle8 = __builtin_convertvector(key_3_6, wide_v4);
-                store_v4(key_3 + c * 144 + j, cos_v4(&angle8));
+                const wide_v4 angle8 = __builtin_convertvector(key_w_6, wide_v4);
+                store_v4(key_w + c * 144 + j, cos_v4(&angle8));
             }
         }
         /* score[r][j] = sum over c of query_sin * key_sin */
-        dot12_v4(round_up(j1 - j0, 64), rows, query_sin, key_sin, score);
-        /* score_2[r][j] = sum over c of query_cos * key_3 */
-        dot12_v4(round_up(j1 - j0, 64), rows, query_cos, key_3, score_2);
-        /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
+        dot12_v4(round_up(j1 - j0, 16), rows, query_sin, key_sin, score);
+        /* score_2[r][j] = sum over c of query_cos * key_w */
+        dot12_v4(round_up(j1 - j0, 16), rows, query_cos, key_w, score_2);
+        /* weight = (query_sum * 0.7213475f) + (key_sum * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_9 = load_v4(key_2 + j) * 0.7213475f;
+            const vec_v4 t_9 = load_v4(key_sum + j) * 0.7213475f;
             for (int64_t r = 0; r < rows; r++) {
-                store_v4(weight + r * 144 + j, (query_2[r] * 0.7213475f) + t_9);
+                store_v4(weight + r * 144 + j, (query_sum[r] * 0.7213475f) + t_9);
             }
         }
-        /* old_max = state */
+        /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            store_v4(old_max + r, load_v4(state + (chunk - chunk0) * 4224 + r));
+            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* weight = select(j <= ((r % n_q) + (n_k - n_q)), weight, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_10 = j0 + j + lane_v4;
@@ -1594,7 +1681,7 @@ TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t
                 }
             }
         }
-        /* state max= weight */
+        /* state_max max= weight */
         for (int64_t r = 0; r < rows; r++) {
             vec_v4 lanes_max = splat_v4(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1603,20 +1690,20 @@ TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t
                     j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
             }
             const float largest = lane_max_v4(lanes_max);
-            if (largest > state[(chunk - chunk0) * 4224 + r]) state[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
         }
-        /* old_max = exp2(old_max - state) */
+        /* old_max = exp2(old_max - state_max) */
         for (int64_t r = 0; r < rows; r += 16) {
-            store_v4(old_max + r, exp2_v4(load_v4(old_max + r) - load_v4(state + (chunk - chunk0) * 4224 + r)));
+            store_v4(old_max + r, exp2_v4(load_v4(old_max + r) - load_v4(state_max + (chunk - chunk0) * 4224 + r)));
         }
-        /* score = exp2(weight - state) * ((score + score_2) * 0.00390625f) */
+        /* score = exp2(weight - state_max) * ((score + score_2) * 0.00390625f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, exp2_v4(load_v4(weight + r * 144 + j) - (state[(chunk - chunk0) * 4224 +
-                    r])) * ((load_v4(score + r * 144 + j) + load_v4(score_2 + r * 144 + j)) * 0.00390625f));
+                store_v4(score + r * 144 + j, exp2_v4(load_v4(weight + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])) * ((load_v4(score + r * 144 + j) + load_v4(score_2 + r * 144 + j)) * 0.00390625f));
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_11 = j0 + j + lane_v4;
@@ -1626,12 +1713,12 @@ TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t
                 }
             }
         }
-        /* state_2 = state_2 * old_max */
+        /* state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            store_v4(state_2 + (chunk - chunk0) * 4224 + r, load_v4(state_2 + (chunk - chunk0) * 4224 + r) *
+            store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
                 load_v4(old_max + r));
         }
-        /* state_2 += score */
+        /* state_sum += score */
         for (int64_t r = 0; r < rows; r++) {
             vec_v4 lane_sums = splat_v4(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1640,115 +1727,115 @@ TARGET_v4 APART void performer_trig_few_keys_v4(const struct call *call, int64_t
                     term, splat_v4(0));
             }
             const float total = lane_sum_v4(lane_sums);
-            state_2[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
         }
-        /* state_3 = state_3 * old_max */
+        /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    store_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
                 }
             }
         }
-        /* state_3[r][e] += sum over j of score * v */
+        /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot13_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot13_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 seen[8];
                 const int64_t t_12 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_12, mask_v4);
                 }
-                add_seen_lanes_v4(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, seen);
             }
         } else
-            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot14_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v4 APART void performer_trig_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 213248); /* [r: 64] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 213504); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 230144); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 213248); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 213504); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 230144); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           before_2 = carried_2; carried ... */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_13 = load_v4(carried + r);
-            const vec_v4 before_new14 = carried_13;
-            const vec_v4 state_15 = load_v4(state + (chunk - chunk0) * 4224 + r);
-            const vec_v4 carried_new16 = max_v4(load_v4(carried + r), state_15);
-            store_v4(carried + r, carried_new16);
-            const vec_v4 keep_new17 = exp2_v4(before_new14 - carried_new16);
-            store_v4(keep + r, keep_new17);
-            const vec_v4 take_new18 = exp2_v4(state_15 - carried_new16);
-            store_v4(take + r, take_new18);
-            const vec_v4 carried_2_19 = load_v4(carried_2 + r);
-            store_v4(carried_2 + r, carried_2_19 * keep_new17);
-            store_v4(carried_2_compensation + r, load_v4(carried_2_compensation + r) * keep_new17);
-            add_v4(carried_2 + r, carried_2_compensation + r, load_v4(state_2 + (chunk - chunk0) * 4224 + r) *
-                take_new18, splat_v4(1));
+            const vec_v4 carried_max_13 = load_v4(carried_max + r);
+            const vec_v4 before_max_new14 = carried_max_13;
+            const vec_v4 state_max_15 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v4 carried_max_new16 = max_v4(load_v4(carried_max + r), state_max_15);
+            store_v4(carried_max + r, carried_max_new16);
+            const vec_v4 carried_factor_new17 = exp2_v4(before_max_new14 - carried_max_new16);
+            store_v4(carried_factor + r, carried_factor_new17);
+            const vec_v4 slot_factor_new18 = exp2_v4(state_max_15 - carried_max_new16);
+            store_v4(slot_factor + r, slot_factor_new18);
+            const vec_v4 carried_sum_19 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_19 * carried_factor_new17);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new17);
+            add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new18, splat_v4(1));
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    const vec_v4 carried_3_20 = load_v4(carried_3 + r * 64 + e);
-                    const float keep_21 = keep[r];
-                    store_v4(carried_3 + r * 64 + e, carried_3_20 * keep_21);
-                    store_v4(carried_3_compensation + r * 64 + e, load_v4(carried_3_compensation + r * 64 + e) *
-                        keep_21);
-                    add_v4(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
-                        load_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * take[r], splat_v4(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 carried_20 = load_v4(carried + r * 64 + e);
+                    const float carried_factor_21 = carried_factor[r];
+                    store_v4(carried + r * 64 + e, carried_20 * carried_factor_21);
+                    store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
+                        carried_factor_21);
+                    add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 TARGET_v4 APART void performer_trig_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_2 = (float *)(void *)(part->shared + 213504); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 213504); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                const float carried_2_22 = carried_2[r];
-                store_v4(result + r * 64 + e, (carried_2_22 == 0.0f) ? splat_v4(0.0f) : load_v4(carried_3 + r * 64 + e)
-                    / carried_2_22);
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                const float carried_sum_22 = carried_sum[r];
+                store_v4(result + r * 64 + e, (carried_sum_22 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
+                    / carried_sum_22);
             }
         }
     }
@@ -1758,36 +1845,37 @@ TARGET_v4 APART void performer_trig_few_queries_v4(const struct call *call, int6
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v4 static void performer_trig_few_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) performer_trig_few_begin_v4(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) performer_trig_few_begin_2_v4(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        performer_trig_few_begin_v4(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        performer_trig_few_begin_2_v4(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) performer_trig_few_keys_v4(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            performer_trig_few_keys_v4(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                performer_trig_few_fold_v4(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                performer_trig_few_fold_v4(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) performer_trig_few_queries_v4(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        performer_trig_few_queries_v4(call, task, part, iteration);
+    synchronise(part);
 }
 #endif
 
@@ -1795,9 +1883,13 @@ TARGET_v4 static void performer_trig_few_v4(const struct call *call, int64_t tas
 #if defined(__x86_64__)
 #define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
 
-/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+/* Each of these types has 8 elements:
+   - vec_v3: numbers
+   - mask_v3: results of comparisons
+   - ints_v3: positions
+   - wide_v3: doubles */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
 typedef double wide_v3 __attribute__((vector_size(64)));
@@ -1805,7 +1897,7 @@ TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(co
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
@@ -1813,10 +1905,10 @@ static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
-/* The same, and NaN stays as the second, too. */
+/* These are max_v3 and min_v3, but they also keep a NaN in the second argument. */
 TARGET_v3 INLINE vec_v3 max_nan_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(b != b), b, max_v3(a, b)); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -127.0f, NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
@@ -1832,8 +1924,8 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to
-   1e-17 for angles up to 10^6. */
+/* The sine of *x plus `quarter` quarter turns. The turns' angle is subtracted from x in three parts (fdlibm's), with an
+   error below 1e-17 for angles up to 10^6. */
 TARGET_v3 INLINE vec_v3 turn_v3(const wide_v3 *x, int64_t quarter)
 {
     const wide_v3 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
@@ -1852,7 +1944,7 @@ TARGET_v3 INLINE vec_v3 turn_v3(const wide_v3 *x, int64_t quarter)
 TARGET_v3 INLINE vec_v3 sin_v3(const wide_v3 *x) { return turn_v3(x, 0); }
 TARGET_v3 INLINE vec_v3 cos_v3(const wide_v3 *x) { return turn_v3(x, 1); }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 {
     x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -1861,7 +1953,7 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* The largest of the lanes; where one is NaN, perhaps not that. */
+/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
 TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
 {
     x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
@@ -1870,8 +1962,7 @@ TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
     return x[0];
 }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 8 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -1894,7 +1985,7 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1911,7 +2002,7 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -1922,7 +2013,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -1937,7 +2029,7 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
@@ -1948,8 +2040,7 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v3 *seen)
@@ -1959,13 +2050,17 @@ TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *w
             if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
@@ -1980,19 +2075,20 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 8;
-            if (then == 3) {
+            if (update == 3) {
                 add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
                 continue;
             }
-            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+            store_v3(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
+/* Prefetches rows of `width` numbers. */
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -2000,48 +2096,102 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_v3; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_v3 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 8) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 8;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
+    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
@@ -2055,16 +2205,16 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_v3, and widened, some rows at a
-   time. A single row takes 64 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_v3, and widened 16 rows at a time. A single row
+   takes 64 lanes at once, and so reads b in the order of memory. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (0) fetch_v3(16, lanes, b + 0 * b_step, b_step);
+        if (rows == 1 && update == 1) {
             int64_t x = 0;
             for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
@@ -2073,120 +2223,134 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* not all at once: so many can be under way */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* a core has few misses in flight */
             fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
             asked = ask;
-            dot_v3(vectors, vectors * 8, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
-                then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* dot_v3 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     float row[128];
-    (void)odd;
+    (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_v3. */
+/* dot_v3 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_v3, so that they round as there. */
 TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 8; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 8; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v3(1, 8, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 8, 1 * 8, c + x, c_row, then,
+            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 8, 8, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
-/* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+/* The products of the code below, each compiled once: dot_v3 with its constant arguments. */
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 16, 256, 4, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/96, c, /*c_row=*/96, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 16, rows, -1, 256, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
 }
-TARGET_v3 APART void dot4_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
+        c, /*c_row=*/16, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot5_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot6_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
+        c, /*c_row=*/64, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot11_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot13_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot14_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2196,7 +2360,8 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -2207,12 +2372,12 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const all_query_2 = (float *)(void *)(work + 0); /* [i: 16, 16 times] */
-    float *const query_3 = (float *)(void *)(work + 1024); /* [c: 256, i: 16] */
+    float *const all_query_sum = (float *)(void *)(work + 0); /* [i: 16, 16 times] */
+    float *const query_w = (float *)(void *)(work + 1024); /* [c: 256, i: 16] */
     float *const all_query_sin = (float *)(void *)(work + 17408); /* [c: 256, i: 16, 16 times] */
     float *const all_query_cos = (float *)(void *)(work + 279552); /* [c: 256, i: 16, 16 times] */
-    float *const key_2 = (float *)(void *)(work + 1024); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 541696); /* [c: 256, j: 96] */
+    float *const key_sum = (float *)(void *)(work + 1024); /* [j: 96] */
+    float *const key_w = (float *)(void *)(work + 541696); /* [c: 256, j: 96] */
     float *const key_sin = (float *)(void *)(work + 640000); /* [c: 256, j: 96] */
     float *const score = (float *)(void *)(work + 1408); /* [j: 96, i: 16] */
     float *const score_2 = (float *)(void *)(work + 7552); /* [j: 96, i: 16] */
@@ -2230,7 +2395,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
     float *const k_tile = (float *)(void *)(work + 640000); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
         const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-        float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 16;
+        float *const query_sum = all_query_sum + (i0 - i_block) / 16 * 16;
         float *const query_sin = all_query_sin + (i0 - i_block) / 16 * 4096;
         float *const query_cos = all_query_cos + (i0 - i_block) / 16 * 4096;
         float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
@@ -2242,37 +2407,37 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-        /* query_2 = 0.0f */
+        /* query_sum = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query_2 + i, splat_v3(0.0f));
+            store_v3(query_sum + i, splat_v3(0.0f));
         }
-        /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+        /* q_tile = q_tile * 0.35355339f; query_sum += q_tile * q_tile */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 query_2_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_2_in[u] = (vec_v3){0};
+            vec_v3 query_sum_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                query_sum_in[vector] = (vec_v3){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                     const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
                     const vec_v3 q_tile_new1 = q_tile_0 * 0.35355339f;
                     store_v3(q_tile + d * 16 + i, q_tile_new1);
-                    query_2_in[u] += q_tile_new1 * q_tile_new1;
+                    query_sum_in[vector] += q_tile_new1 * q_tile_new1;
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in[u]);
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(query_sum + i, load_v3(query_sum + i) + query_sum_in[vector]);
             }
         }
-        /* query_3[c][i] = sum over d of features_w * q_tile */
-        dot0_v3(features_w, q_tile, query_3);
-        /* query_sin = sin(query_3); query_cos = cos(query_3) */
+        /* query_w[c][i] = sum over d of features_w * q_tile */
+        dot0_v3(round_up(i1 - i0, 8), features_w, q_tile, query_w);
+        /* query_sin = sin(query_w); query_cos = cos(query_w) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             for (int64_t c = 0; c < 256; c++) {
-                const vec_v3 query_3_2 = load_v3(query_3 + c * 16 + i);
-                const wide_v3 angle3 = __builtin_convertvector(query_3_2, wide_v3);
+                const vec_v3 query_w_2 = load_v3(query_w + c * 16 + i);
+                const wide_v3 angle3 = __builtin_convertvector(query_w_2, wide_v3);
                 store_v3(query_sin + c * 16 + i, sin_v3(&angle3));
-                const wide_v3 angle4 = __builtin_convertvector(query_3_2, wide_v3);
+                const wide_v3 angle4 = __builtin_convertvector(query_w_2, wide_v3);
                 store_v3(query_cos + c * 16 + i, cos_v3(&angle4));
             }
         }
@@ -2285,7 +2450,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                     store_v3(sum + e * 16 + i, splat_v3(0.0f));
                     store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
                 }
@@ -2298,43 +2463,43 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
-        /* key_2 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_2 + j, splat_v3(0.0f));
+            store_v3(key_sum + j, splat_v3(0.0f));
         }
-        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        /* k_tile = k_tile * 0.35355339f; key_sum += k_tile * k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_2_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                key_2_in[u] = (vec_v3){0};
+            vec_v3 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_in[vector] = (vec_v3){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
                     const vec_v3 k_tile_5 = load_v3(k_tile + d * 96 + j);
                     const vec_v3 k_tile_new6 = k_tile_5 * 0.35355339f;
                     store_v3(k_tile + d * 96 + j, k_tile_new6);
-                    key_2_in[u] += k_tile_new6 * k_tile_new6;
+                    key_sum_in[vector] += k_tile_new6 * k_tile_new6;
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot1_v3(round_up(j1 - j0, 16), features_w, k_tile, key_3);
-        /* key_sin = sin(key_3); key_3 = cos(key_3) */
+        /* key_w[c][j] = sum over d of features_w * k_tile */
+        dot1_v3(round_up(j1 - j0, 8), features_w, k_tile, key_w);
+        /* key_sin = sin(key_w); key_w = cos(key_w) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t c = 0; c < 256; c++) {
-                const vec_v3 key_3_7 = load_v3(key_3 + c * 96 + j);
-                const wide_v3 angle8 = __builtin_convertvector(key_3_7, wide_v3);
+                const vec_v3 key_w_7 = load_v3(key_w + c * 96 + j);
+                const wide_v3 angle8 = __builtin_convertvector(key_w_7, wide_v3);
                 store_v3(key_sin + c * 96 + j, sin_v3(&angle8));
-                const wide_v3 angle9 = __builtin_convertvector(key_3_7, wide_v3);
-                store_v3(key_3 + c * 96 + j, cos_v3(&angle9));
+                const wide_v3 angle9 = __builtin_convertvector(key_w_7, wide_v3);
+                store_v3(key_w + c * 96 + j, cos_v3(&angle9));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
             const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 16;
+            float *const query_sum = all_query_sum + (i0 - i_block) / 16 * 16;
             float *const query_sin = all_query_sin + (i0 - i_block) / 16 * 4096;
             float *const query_cos = all_query_cos + (i0 - i_block) / 16 * 4096;
             float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
@@ -2342,23 +2507,23 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over c of key_sin * query_sin */
-            dot2_v3(j1 - j0, key_sin, query_sin, score);
-            /* score_2[j][i] = sum over c of key_3 * query_cos */
-            dot2_v3(j1 - j0, key_3, query_cos, score_2);
-            /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
+            dot2_v3(round_up(i1 - i0, 8), j1 - j0, key_sin, query_sin, score);
+            /* score_2[j][i] = sum over c of key_w * query_cos */
+            dot2_v3(round_up(i1 - i0, 8), j1 - j0, key_w, query_cos, score_2);
+            /* weight = (query_sum * 0.7213475f) + (key_sum * 0.7213475f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_10 = load_v3(query_2 + i) * 0.7213475f;
+                const vec_v3 t_10 = load_v3(query_sum + i) * 0.7213475f;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight + j * 16 + i, t_10 + (key_2[j] * 0.7213475f));
+                    store_v3(weight + j * 16 + i, t_10 + (key_sum[j] * 0.7213475f));
                 }
             }
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
                 const int64_t t_11 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2372,19 +2537,22 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             /* row_max max= weight */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 vec_v3 row_max_in[2][2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[u][j_chain] = splat_v3(-INFINITY);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_v3(-INFINITY);
                 }
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
                     UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                         const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                            row_max_in[u][j_chain] = max_v3(row_max_in[u][j_chain], load_v3(weight + j * 16 + i));
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
+                                load_v3(weight + j * 16 + i));
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[u][0], row_max_in[u][1])));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
+                        row_max_in[vector][1])));
                 }
             }
             /* old_max = exp2(old_max - row_max) */
@@ -2399,7 +2567,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
                         j * 16 + i) + load_v3(score_2 + j * 16 + i)) * 0.00390625f));
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
                 const int64_t t_14 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -2419,22 +2587,22 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
             /* row_sum += score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 vec_v3 row_sum_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] = (vec_v3){0};
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    row_sum_in[vector] = (vec_v3){0};
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        row_sum_in[u] += load_v3(score + j * 16 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_in[vector] += load_v3(score + j * 16 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
                 }
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
             if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot3_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 seen[2];
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2445,7 +2613,7 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
                 }
             } else
-                dot4_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
     {
@@ -2468,42 +2636,42 @@ TARGET_v3 static void performer_trig_rows_v3(const struct call *call, int64_t ta
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v3 APART void performer_trig_begin_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 512);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
-    float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 135168); /* [f: 512] */
-    float *const carried_3 = (float *)(void *)(part->shared + 4096); /* [f: 512, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 512);
+    float *const carried_max = (float *)(void *)(part->shared + 0); /* [f: 512] */
+    float *const carried_sum = (float *)(void *)(part->shared + 2048); /* [f: 512] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 135168); /* [f: 512] */
+    float *const carried = (float *)(void *)(part->shared + 4096); /* [f: 512, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
-        store_v3(carried + f, splat_v3(-FLT_MAX));
-        store_v3(carried_2 + f, splat_v3(0.0f));
-        store_v3(carried_2_compensation + f, splat_v3(0.0f));
+        store_v3(carried_max + f, splat_v3(-FLT_MAX));
+        store_v3(carried_sum + f, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + f, splat_v3(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(carried_3 + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_3_compensation + f * 64 + e, splat_v3(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -2512,19 +2680,19 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 256); /* [c: 256, j: 64] */
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_w = (float *)(void *)(part->work + 256); /* [c: 256, j: 64] */
     float *const key_sin = (float *)(void *)(part->work + 65792); /* [c: 256, j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 131328); /* [f: 512, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
-    float *const key_5 = (float *)(void *)(part->work + 262400); /* [f: 192, j: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
-    float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
+    float *const key_features = (float *)(void *)(part->work + 131328); /* [f: 512, j: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
+    float *const key_features_2 = (float *)(void *)(part->work + 262400); /* [f: 192, j: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 65792); /* [d: 64, j: 64] */
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t f = 0; f < 512; f += 8) {
-        store_v3(state + (chunk - chunk0) * 33824 + f, splat_v3(-FLT_MAX));
-        store_v3(state_2 + (chunk - chunk0) * 33824 + f, splat_v3(0.0f));
+        store_v3(state_max + (chunk - chunk0) * 33824 + f, splat_v3(-FLT_MAX));
+        store_v3(state_sum + (chunk - chunk0) * 33824 + f, splat_v3(0.0f));
     }
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
@@ -2532,158 +2700,159 @@ TARGET_v3 APART void performer_trig_keys_v3(const struct call *call, int64_t tas
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
-        /* key_2 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_2 + j, splat_v3(0.0f));
+            store_v3(key_sum + j, splat_v3(0.0f));
         }
-        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        /* k_tile = k_tile * 0.35355339f; key_sum += k_tile * k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_2_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                key_2_in[u] = (vec_v3){0};
+            vec_v3 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_in[vector] = (vec_v3){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
                     const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
                     const vec_v3 k_tile_new1 = k_tile_0 * 0.35355339f;
                     store_v3(k_tile + d * 64 + j, k_tile_new1);
-                    key_2_in[u] += k_tile_new1 * k_tile_new1;
+                    key_sum_in[vector] += k_tile_new1 * k_tile_new1;
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot5_v3(round_up(j1 - j0, 16), features_w, k_tile, key_3);
-        /* key_sin = sin(key_3); key_3 = cos(key_3) */
+        /* key_w[c][j] = sum over d of features_w * k_tile */
+        dot5_v3(round_up(j1 - j0, 8), features_w, k_tile, key_w);
+        /* key_sin = sin(key_w); key_w = cos(key_w) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t c = 0; c < 256; c++) {
-                const vec_v3 key_3_2 = load_v3(key_3 + c * 64 + j);
-                const wide_v3 angle3 = __builtin_convertvector(key_3_2, wide_v3);
-                store_v3(key_sin + c * 64 + j, sin_v3(&angle3));
-                const wide_v3 angle4 = __builtin_convertvector(key_3_2, wide_v3);
-                store_v3(key_3 + c * 64 + j, cos_v3(&angle4));
+                const vec_v3 key_w_3 = load_v3(key_w + c * 64 + j);
+                const wide_v3 angle4 = __builtin_convertvector(key_w_3, wide_v3);
+                store_v3(key_sin + c * 64 + j, sin_v3(&angle4));
+                const wide_v3 angle5 = __builtin_convertvector(key_w_3, wide_v3);
+                store_v3(key_w + c * 64 + j, cos_v3(&angle5));
             }
         }
-        /* key_4 = key_2 * 0.7213475f */
+        /* key_features = key_sum * 0.7213475f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_5 = load_v3(key_2 + j) * 0.7213475f;
+            const vec_v3 t_6 = load_v3(key_sum + j) * 0.7213475f;
             for (int64_t f = 0; f < 512; f++) {
-                store_v3(key_4 + f * 64 + j, t_5);
+                store_v3(key_features + f * 64 + j, t_6);
             }
         }
-        /* state max= key_4 */
+        /* state_max max= key_features */
         for (int64_t f = 0; f < 512; f++) {
             vec_v3 lanes_max = splat_v3(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(key_4 + f * 64 + j);
+                const vec_v3 term = load_v3(key_features + f * 64 + j);
                 lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
                     - j0, mask_v3), term, splat_v3(-INFINITY)));
             }
             const float largest = lane_max_v3(lanes_max);
-            if (largest > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] = largest;
+            if (largest > state_max[(chunk - chunk0) * 33824 + f]) state_max[(chunk - chunk0) * 33824 + f] = largest;
         }
         for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
-            /* key_5 = exp2(key_4 - state) * select(f < 256, key_sin, key_3) */
+            /* key_features_2 = exp2(key_features - state_max) * select(f < 256, key_sin, key_w) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_v3(key_5 + (f - f0) * 64 + j, exp2_v3(load_v3(key_4 + f * 64 + j) - (state[(chunk - chunk0) *
-                        33824 + f])) * ((f < 256) ? load_v3(key_sin + min(f,
-                        255) * 64 + j) : load_v3(key_3 + max(f - 256, 0) * 64 + j)));
+                    store_v3(key_features_2 + (f - f0) * 64 + j, exp2_v3(load_v3(key_features + f * 64 + j) -
+                        (state_max[(chunk - chunk0) * 33824 + f])) * ((f < 256) ? load_v3(key_sin + min(f,
+                        255) * 64 + j) : load_v3(key_w + max(f - 256, 0) * 64 + j)));
                 }
             }
-            /* state_2 += key_5 */
+            /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_5 + (f - f0) * 64 + j);
+                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 64 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
                         mask_v3), term, splat_v3(0));
                 }
                 const float total = lane_sum_v3(lane_sums);
-                state_2[(chunk - chunk0) * 33824 + f] += total;
+                state_sum[(chunk - chunk0) * 33824 + f] += total;
             }
-            /* state_3[f][e] = sum over j of key_5 * v */
-            dot6_v3(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33824 + f0 * 64);
+            /* state[f][e] = sum over j of key_features_2 * v */
+            dot6_v3(f1 - f0, j1 - j0, key_features_2, v + j0 * v_row, v_row,
+                state + (chunk - chunk0) * 33824 + f0 * 64);
         }
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v3 APART void performer_trig_fold_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 512);
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 512);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
-    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
-    float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [f: 512] */
-    float *const take = (float *)(void *)(part->work + 2048); /* [f: 512] */
-    float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 135168); /* [f: 512] */
-    float *const carried_3 = (float *)(void *)(part->shared + 4096); /* [f: 512, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
+    float *const state_sum = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 0); /* [f: 512] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [f: 512] */
+    float *const slot_factor = (float *)(void *)(part->work + 2048); /* [f: 512] */
+    float *const carried_sum = (float *)(void *)(part->shared + 2048); /* [f: 512] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 135168); /* [f: 512] */
+    float *const carried = (float *)(void *)(part->shared + 4096); /* [f: 512, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           state = before */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 carried_6 = load_v3(carried + f);
-            const vec_v3 before_new7 = carried_6;
-            const vec_v3 state_8 = load_v3(state + (chunk - chunk0) * 33824 + f);
-            const vec_v3 carried_new9 = max_v3(load_v3(carried + f), state_8);
-            store_v3(carried + f, carried_new9);
-            store_v3(keep + f, exp2_v3(before_new7 - carried_new9));
-            store_v3(take + f, exp2_v3(state_8 - carried_new9));
-            store_v3(state + (chunk - chunk0) * 33824 + f, before_new7);
+            const vec_v3 carried_max_7 = load_v3(carried_max + f);
+            const vec_v3 before_max_new8 = carried_max_7;
+            const vec_v3 state_max_9 = load_v3(state_max + (chunk - chunk0) * 33824 + f);
+            const vec_v3 carried_max_new10 = max_v3(load_v3(carried_max + f), state_max_9);
+            store_v3(carried_max + f, carried_max_new10);
+            store_v3(carried_factor + f, exp2_v3(before_max_new8 - carried_max_new10));
+            store_v3(slot_factor + f, exp2_v3(state_max_9 - carried_max_new10));
+            store_v3(state_max + (chunk - chunk0) * 33824 + f, before_max_new8);
         }
-        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep;
-           carried_2 += state_2 ... */
+        /* before_sum = carried_sum; carried_sum = carried_sum * carried_factor;
+           carried_sum_compensation = carried_sum_compensation * carr ... */
         for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 carried_2_10 = load_v3(carried_2 + f);
-            const vec_v3 before_2_new11 = carried_2_10;
-            const vec_v3 keep_12 = load_v3(keep + f);
-            store_v3(carried_2 + f, carried_2_10 * keep_12);
-            store_v3(carried_2_compensation + f, load_v3(carried_2_compensation + f) * keep_12);
-            add_v3(carried_2 + f, carried_2_compensation + f, load_v3(state_2 + (chunk - chunk0) * 33824 + f) *
-                load_v3(take + f), splat_v3(1));
-            store_v3(state_2 + (chunk - chunk0) * 33824 + f, before_2_new11);
+            const vec_v3 carried_sum_11 = load_v3(carried_sum + f);
+            const vec_v3 before_sum_new12 = carried_sum_11;
+            const vec_v3 carried_factor_13 = load_v3(carried_factor + f);
+            store_v3(carried_sum + f, carried_sum_11 * carried_factor_13);
+            store_v3(carried_sum_compensation + f, load_v3(carried_sum_compensation + f) * carried_factor_13);
+            add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + (chunk - chunk0) * 33824 + f) *
+                load_v3(slot_factor + f), splat_v3(1));
+            store_v3(state_sum + (chunk - chunk0) * 33824 + f, before_sum_new12);
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    const vec_v3 carried_3_13 = load_v3(carried_3 + f * 64 + e);
-                    const vec_v3 before_3_new14 = carried_3_13;
-                    const float keep_15 = keep[f];
-                    store_v3(carried_3 + f * 64 + e, carried_3_13 * keep_15);
-                    store_v3(carried_3_compensation + f * 64 + e, load_v3(carried_3_compensation + f * 64 + e) *
-                        keep_15);
-                    add_v3(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e,
-                        load_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * take[f], splat_v3(1));
-                    store_v3(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, before_3_new14);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 carried_14 = load_v3(carried + f * 64 + e);
+                    const vec_v3 before_new15 = carried_14;
+                    const float carried_factor_16 = carried_factor[f];
+                    store_v3(carried + f * 64 + e, carried_14 * carried_factor_16);
+                    store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) *
+                        carried_factor_16);
+                    add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 33824 + f * 64 + e) * slot_factor[f], splat_v3(1));
+                    store_v3(state + (chunk - chunk0) * 33824 + f * 64 + e, before_new15);
                 }
             }
         }
     }
 }
 
-/* The queries of a chunk meet the states before it, and its own keys. */
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
 TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -2695,27 +2864,27 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
-    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
-    float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 256); /* [c: 256, i: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
+    float *const state_sum = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_w = (float *)(void *)(part->work + 256); /* [c: 256, i: 64] */
     float *const query_sin = (float *)(void *)(part->work + 65792); /* [c: 256, i: 64] */
-    float *const key_7 = (float *)(void *)(part->work + 131328); /* [j: 64] */
-    float *const key_8 = (float *)(void *)(part->work + 131584); /* [c: 256, j: 64] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 131328); /* [j: 64] */
+    float *const key_w_2 = (float *)(void *)(part->work + 131584); /* [c: 256, j: 64] */
     float *const key_sin_2 = (float *)(void *)(part->work + 197120); /* [c: 256, j: 64] */
     float *const score = (float *)(void *)(part->work + 262656); /* [j: 64, i: 64] */
     float *const score_2 = (float *)(void *)(part->work + 197120); /* [j: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 131328); /* [f: 512, i: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 279040); /* [i: 64] */
-    float *const query_6 = (float *)(void *)(part->work + 279296); /* [f: 192, i: 64] */
-    float *const query_7 = (float *)(void *)(part->work + 328448); /* [i: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 131328); /* [f: 512, i: 64] */
+    float *const query_max = (float *)(void *)(part->work + 279040); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 279296); /* [f: 192, i: 64] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 328448); /* [i: 64] */
     float *const weight = (float *)(void *)(part->work + 131584); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(part->work + 328704); /* [i: 64] */
     float *const old_max = (float *)(void *)(part->work + 131328); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 328960); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(part->work + 329216); /* [i: 64] */
-    float *const query_8 = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 279296); /* [e: 64, i: 64] */
     float *const sum_compensation = (float *)(void *)(part->work + 295680); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
@@ -2731,99 +2900,100 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
-            /* query_2 = 0.0f */
+            /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_2 + i, splat_v3(0.0f));
+                store_v3(query_sum + i, splat_v3(0.0f));
             }
-            /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+            /* q_tile = q_tile * 0.35355339f; query_sum += q_tile * q_tile */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 query_2_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    query_2_in[u] = (vec_v3){0};
+                vec_v3 query_sum_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    query_sum_in[vector] = (vec_v3){0};
                 }
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        const vec_v3 q_tile_16 = load_v3(q_tile + d * 64 + i);
-                        const vec_v3 q_tile_new17 = q_tile_16 * 0.35355339f;
-                        store_v3(q_tile + d * 64 + i, q_tile_new17);
-                        query_2_in[u] += q_tile_new17 * q_tile_new17;
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        const vec_v3 q_tile_17 = load_v3(q_tile + d * 64 + i);
+                        const vec_v3 q_tile_new18 = q_tile_17 * 0.35355339f;
+                        store_v3(q_tile + d * 64 + i, q_tile_new18);
+                        query_sum_in[vector] += q_tile_new18 * q_tile_new18;
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(query_2 + i, load_v3(query_2 + i) + query_2_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query_sum + i, load_v3(query_sum + i) + query_sum_in[vector]);
                 }
             }
-            /* query_3[c][i] = sum over d of features_w * q_tile */
-            dot5_v3(round_up(i1 - i0, 16), features_w, q_tile, query_3);
-            /* query_sin = sin(query_3); query_3 = cos(query_3) */
+            /* query_w[c][i] = sum over d of features_w * q_tile */
+            dot5_v3(round_up(i1 - i0, 8), features_w, q_tile, query_w);
+            /* query_sin = sin(query_w); query_w = cos(query_w) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t c = 0; c < 256; c++) {
-                    const vec_v3 query_3_18 = load_v3(query_3 + c * 64 + i);
-                    const wide_v3 angle19 = __builtin_convertvector(query_3_18, wide_v3);
-                    store_v3(query_sin + c * 64 + i, sin_v3(&angle19));
-                    const wide_v3 angle20 = __builtin_convertvector(query_3_18, wide_v3);
-                    store_v3(query_3 + c * 64 + i, cos_v3(&angle20));
+                    const vec_v3 query_w_19 = load_v3(query_w + c * 64 + i);
+                    const wide_v3 angle20 = __builtin_convertvector(query_w_19, wide_v3);
+                    store_v3(query_sin + c * 64 + i, sin_v3(&angle20));
+                    const wide_v3 angle21 = __builtin_convertvector(query_w_19, wide_v3);
+                    store_v3(query_w + c * 64 + i, cos_v3(&angle21));
                 }
             }
-            /* query_5 = -FLT_MAX */
+            /* query_max = -FLT_MAX */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_5 + i, splat_v3(-FLT_MAX));
+                store_v3(query_max + i, splat_v3(-FLT_MAX));
             }
-            /* query_4 = (query_2 * 0.7213475f) + state; query_5 max= query_4 */
+            /* query_2 = (query_sum * 0.7213475f) + state_max; query_max max= query_2 */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_21 = load_v3(query_2 + i) * 0.7213475f;
-                vec_v3 query_5_in = load_v3(query_5 + i);
+                const vec_v3 t_22 = load_v3(query_sum + i) * 0.7213475f;
+                vec_v3 query_max_in = load_v3(query_max + i);
                 for (int64_t f = 0; f < 512; f++) {
-                    const vec_v3 query_4_new22 = t_21 + (state[(chunk - chunk0) * 33824 + f]);
-                    store_v3(query_4 + f * 64 + i, query_4_new22);
-                    query_5_in = max_v3(query_5_in, query_4_new22);
+                    const vec_v3 query_2_new23 = t_22 + (state_max[(chunk - chunk0) * 33824 + f]);
+                    store_v3(query_2 + f * 64 + i, query_2_new23);
+                    query_max_in = max_v3(query_max_in, query_2_new23);
                 }
-                store_v3(query_5 + i, query_5_in);
+                store_v3(query_max + i, query_max_in);
             }
-            /* query_7 = 0.0f; row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+            /* row_sum_from_state = 0.0f; row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_7 + i, splat_v3(0.0f));
+                store_v3(row_sum_from_state + i, splat_v3(0.0f));
                 store_v3(row_max + i, splat_v3(-FLT_MAX));
                 store_v3(row_sum + i, splat_v3(0.0f));
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
-            /* query_8 = 0.0f */
+            /* sum_from_state = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        store_v3(query_8 + e * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
                     }
                 }
             }
             for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
                 const int64_t f1 = min(f0 + 192, f_end);
-                /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f);
-                   query_7 += query_6 * state_2 */
+                /* query_3 = exp2(query_2 - query_max) * (select(f < 256, query_sin, query_w) * 0.00390625f);
+                   row_sum_from_state += query_3 * state_sum */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 query_5_23 = load_v3(query_5 + i);
-                    vec_v3 query_7_in = (vec_v3){0};
-                    vec_v3 query_7_in_whole = (vec_v3){0};
+                    const vec_v3 query_max_24 = load_v3(query_max + i);
+                    vec_v3 row_sum_from_state_in = (vec_v3){0};
+                    vec_v3 row_sum_from_state_in_whole = (vec_v3){0};
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_v3 query_6_new24 = exp2_v3(load_v3(query_4 + f * 64 + i) - query_5_23) * (((f < 256) ?
-                            load_v3(query_sin + min(f, 255) * 64 + i) : load_v3(query_3 + max(f - 256,
+                        const vec_v3 query_3_new25 = exp2_v3(load_v3(query_2 + f * 64 + i) - query_max_24) * (((f < 256)
+                            ? load_v3(query_sin + min(f, 255) * 64 + i) : load_v3(query_w + max(f - 256,
                             0) * 64 + i)) * 0.00390625f);
-                        store_v3(query_6 + (f - f0) * 64 + i, query_6_new24);
-                        query_7_in += query_6_new24 * (state_2[(chunk - chunk0) * 33824 + f]);
+                        store_v3(query_3 + (f - f0) * 64 + i, query_3_new25);
+                        row_sum_from_state_in += query_3_new25 * (state_sum[(chunk - chunk0) * 33824 + f]);
                         if (f % 192 == 191) {
-                            query_7_in_whole += query_7_in;
-                            query_7_in = (vec_v3){0};
+                            row_sum_from_state_in_whole += row_sum_from_state_in;
+                            row_sum_from_state_in = (vec_v3){0};
                         }
                     }
-                    query_7_in += query_7_in_whole;
-                    store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
+                    row_sum_from_state_in += row_sum_from_state_in_whole;
+                    store_v3(row_sum_from_state + i, load_v3(row_sum_from_state + i) + row_sum_from_state_in);
                 }
-                /* query_8[e][i] += sum over f of state_3 * query_6 */
-                dot7_v3(round_up(i1 - i0, 16), f1 - f0, state_3 + (chunk - chunk0) * 33824 + f0 * 64, query_6, query_8);
+                /* sum_from_state[e][i] += sum over f of state * query_3 */
+                dot7_v3(round_up(i1 - i0, 8), f1 - f0, state + (chunk - chunk0) * 33824 + f0 * 64, query_3,
+                    sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                         store_v3(sum + e * 64 + i, splat_v3(0.0f));
                         store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                     }
@@ -2835,63 +3005,62 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
-                /* key_7 = 0.0f */
+                /* key_sum_2 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_7 + j, splat_v3(0.0f));
+                    store_v3(key_sum_2 + j, splat_v3(0.0f));
                 }
-                /* k_tile_2 = k_tile_2 * 0.35355339f; key_7 += k_tile_2 * k_tile_2 */
+                /* k_tile_2 = k_tile_2 * 0.35355339f; key_sum_2 += k_tile_2 * k_tile_2 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    vec_v3 key_7_in[2];
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        key_7_in[u] = (vec_v3){0};
+                    vec_v3 key_sum_2_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        key_sum_2_in[vector] = (vec_v3){0};
                     }
                     for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                            const vec_v3 k_tile_2_25 = load_v3(k_tile_2 + d * 64 + j);
-                            const vec_v3 k_tile_2_new26 = k_tile_2_25 * 0.35355339f;
-                            store_v3(k_tile_2 + d * 64 + j, k_tile_2_new26);
-                            key_7_in[u] += k_tile_2_new26 * k_tile_2_new26;
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            const vec_v3 k_tile_2_26 = load_v3(k_tile_2 + d * 64 + j);
+                            const vec_v3 k_tile_2_new27 = k_tile_2_26 * 0.35355339f;
+                            store_v3(k_tile_2 + d * 64 + j, k_tile_2_new27);
+                            key_sum_2_in[vector] += k_tile_2_new27 * k_tile_2_new27;
                         }
                     }
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in[u]);
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in[vector]);
                     }
                 }
-                /* key_8[c][j] = sum over d of features_w * k_tile_2 */
-                dot5_v3(round_up(j1 - j0, 16), features_w, k_tile_2, key_8);
-                /* key_sin_2 = sin(key_8); key_8 = cos(key_8) */
+                /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
+                dot5_v3(round_up(j1 - j0, 8), features_w, k_tile_2, key_w_2);
+                /* key_sin_2 = sin(key_w_2); key_w_2 = cos(key_w_2) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t c = 0; c < 256; c++) {
-                        const vec_v3 key_8_27 = load_v3(key_8 + c * 64 + j);
-                        const wide_v3 angle28 = __builtin_convertvector(key_8_27, wide_v3);
-                        store_v3(key_sin_2 + c * 64 + j, sin_v3(&angle28));
-                        const wide_v3 angle29 = __builtin_convertvector(key_8_27, wide_v3);
-                        store_v3(key_8 + c * 64 + j, cos_v3(&angle29));
+                        const vec_v3 key_w_2_28 = load_v3(key_w_2 + c * 64 + j);
+                        const wide_v3 angle29 = __builtin_convertvector(key_w_2_28, wide_v3);
+                        store_v3(key_sin_2 + c * 64 + j, sin_v3(&angle29));
+                        const wide_v3 angle30 = __builtin_convertvector(key_w_2_28, wide_v3);
+                        store_v3(key_w_2 + c * 64 + j, cos_v3(&angle30));
                     }
                 }
                 /* score[j][i] = sum over c of key_sin_2 * query_sin */
-                dot8_v3(round_up(i1 - i0, 16), j1 - j0, key_sin_2, query_sin, score);
-                /* score_2[j][i] = sum over c of key_8 * query_3 */
-                dot8_v3(round_up(i1 - i0, 16), j1 - j0, key_8, query_3, score_2);
-                /* weight = (query_2 * 0.7213475f) + (key_7 * 0.7213475f) */
+                dot8_v3(round_up(i1 - i0, 8), j1 - j0, key_sin_2, query_sin, score);
+                /* score_2[j][i] = sum over c of key_w_2 * query_w */
+                dot8_v3(round_up(i1 - i0, 8), j1 - j0, key_w_2, query_w, score_2);
+                /* weight = (query_sum * 0.7213475f) + (key_sum_2 * 0.7213475f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_30 = load_v3(query_2 + i) * 0.7213475f;
+                    const vec_v3 t_31 = load_v3(query_sum + i) * 0.7213475f;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight + j * 64 + i, t_30 + (key_7[j] * 0.7213475f));
+                        store_v3(weight + j * 64 + i, t_31 + (key_sum_2[j] * 0.7213475f));
                     }
                 }
                 /* old_max = row_max */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     store_v3(old_max + i, load_v3(row_max + i));
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), weight, -INFINITY) */
-                    const int64_t t_31 = n_k - n_q;
+                    const int64_t t_32 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_32 = (i0 + i + lane_v3) + t_31;
+                        const ints_v3 t_33 = (i0 + i + lane_v3) + t_32;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(weight + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_32) &
+                            store_v3(weight + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_33) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(weight + j * 64 + i),
                                 splat_v3(-INFINITY)));
                         }
@@ -2900,20 +3069,22 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 /* row_max max= weight */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     vec_v3 row_max_in[2][2];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[u][j_chain] =
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
                             splat_v3(-INFINITY);
                     }
                     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
                         UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                             const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                                row_max_in[u][j_chain] = max_v3(row_max_in[u][j_chain], load_v3(weight + j * 64 + i));
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                                row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
+                                    load_v3(weight + j * 64 + i));
                             }
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[u][0], row_max_in[u][1])));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
+                            row_max_in[vector][1])));
                     }
                 }
                 /* old_max = exp2(old_max - row_max) */
@@ -2922,20 +3093,19 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 }
                 /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 row_max_33 = load_v3(row_max + i);
+                    const vec_v3 row_max_34 = load_v3(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 64 + i, exp2_v3(load_v3(weight + j * 64 + i) - row_max_33) *
+                        store_v3(score + j * 64 + i, exp2_v3(load_v3(weight + j * 64 + i) - row_max_34) *
                             ((load_v3(score + j * 64 + i) + load_v3(score_2 + j * 64 + i)) * 0.00390625f));
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                    const int64_t t_34 = n_k - n_q;
+                    const int64_t t_35 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_35 = (i0 + i + lane_v3) + t_34;
+                        const ints_v3 t_36 = (i0 + i + lane_v3) + t_35;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_35) &
+                            store_v3(score + j * 64 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_36) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_v3), load_v3(score + j * 64 + i),
                                 splat_v3(0.0f)));
                         }
@@ -2943,58 +3113,58 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
                 }
                 /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 old_max_36 = load_v3(old_max + i);
-                    store_v3(row_sum + i, load_v3(row_sum + i) * old_max_36);
-                    store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_36);
+                    const vec_v3 old_max_37 = load_v3(old_max + i);
+                    store_v3(row_sum + i, load_v3(row_sum + i) * old_max_37);
+                    store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_37);
                 }
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        row_sum_in[u] = (vec_v3){0};
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_in[vector] = (vec_v3){0};
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                            row_sum_in[u] += load_v3(score + j * 64 + i);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_in[vector] += load_v3(score + j * 64 + i);
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
-                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
+                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot9_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
                         sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_37 = n_k - n_q;
-                        const int t_38 = (chunk * 64) <= (j0 + j);
+                        const int64_t t_38 = n_k - n_q;
+                        const int t_39 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_37)) &
-                                (-(int64_t)t_38), mask_v3);
+                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_38)) &
+                                (-(int64_t)t_39), mask_v3);
                         }
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                    dot10_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
                         sum_compensation);
             }
-            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max,
-               query_5)))) == 0.0f, 0. ... */
+            /* sum = select(((row_sum * exp2(row_max - max(row_max,
+               query_max))) + (row_sum_from_state * exp2(query_max - max(row_max, query_ma ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_39 = load_v3(row_max + i);
-                const vec_v3 query_5_40 = load_v3(query_5 + i);
-                const vec_v3 t_41 = max_nan_v3(row_max_39, query_5_40);
-                const vec_v3 t_42 = exp2_v3(row_max_39 - t_41);
-                const vec_v3 t_43 = exp2_v3(query_5_40 - t_41);
-                const vec_v3 t_44 = (load_v3(row_sum + i) * t_42) + (load_v3(query_7 + i) * t_43);
-                const mask_v3 t_45 = t_44 == 0.0f;
+                const vec_v3 row_max_40 = load_v3(row_max + i);
+                const vec_v3 query_max_41 = load_v3(query_max + i);
+                const vec_v3 t_42 = max_nan_v3(row_max_40, query_max_41);
+                const vec_v3 t_43 = exp2_v3(row_max_40 - t_42);
+                const vec_v3 t_44 = exp2_v3(query_max_41 - t_42);
+                const vec_v3 t_45 = (load_v3(row_sum + i) * t_43) + (load_v3(row_sum_from_state + i) * t_44);
+                const mask_v3 t_46 = t_45 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_v3(sum + e * 64 + i, pick_v3(t_45, splat_v3(0.0f),
-                        ((load_v3(sum + e * 64 + i) * t_42) + (load_v3(query_8 + e * 64 + i) * t_43)) / t_44));
+                    store_v3(sum + e * 64 + i, pick_v3(t_46, splat_v3(0.0f),
+                        ((load_v3(sum + e * 64 + i) * t_43) + (load_v3(sum_from_state + e * 64 + i) * t_44)) / t_45));
                 }
             }
             /* out = sum, transposed back */
@@ -3003,42 +3173,44 @@ TARGET_v3 APART void performer_trig_queries_v3(const struct call *call, int64_t 
     }
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v3 static void performer_trig_linear_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_begin_v3(call,
-        task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((512 + 31) / 32); iteration += part->threads)
+        performer_trig_begin_v3(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) performer_trig_keys_v3(call, task, part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            performer_trig_keys_v3(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((512 + 31) / 32) / 16; turn < (group + 1) * ((512 + 31) / 32) / 16; turn++)
-                performer_trig_fold_v3(call, task, part, turn);
+            const int64_t end = (group + 1) * ((512 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((512 + 31) / 32) / 16; iteration < end; iteration++)
+                performer_trig_fold_v3(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) performer_trig_queries_v3(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            performer_trig_queries_v3(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
+    synchronise(part);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v3 APART void performer_trig_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -3046,8 +3218,8 @@ TARGET_v3 APART void performer_trig_few_begin_v3(const struct call *call, int64_
     const int64_t q_head = call->p.q.head;
     const float *const features_w = call->params->features_w;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [c: 256, r: 64] */
+    float *const query_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const query_w = (float *)(void *)(part->shared + 16640); /* [c: 256, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 82176); /* [c: 256, r: 64] */
     float *const query_cos = (float *)(void *)(part->shared + 147712); /* [c: 256, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
@@ -3055,72 +3227,72 @@ TARGET_v3 APART void performer_trig_few_begin_v3(const struct call *call, int64_
     for (int64_t r = 0; r < round_up(r1 - r0, 8); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_2 = 0.0f */
+    /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
-        store_v3(query_2 + r, splat_v3(0.0f));
+        store_v3(query_sum + r, splat_v3(0.0f));
     }
-    /* query = q_tile * 0.35355339f; query_2 += query * query */
+    /* query = q_tile * 0.35355339f; query_sum += query * query */
     for (int64_t r = r0; r < r1; r += 8) {
-        vec_v3 query_2_in = (vec_v3){0};
+        vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_v3 query_new0 = load_v3(q_tile + d * 64 + r) * 0.35355339f;
             store_v3(query + d * 64 + r, query_new0);
-            query_2_in += query_new0 * query_new0;
+            query_sum_in += query_new0 * query_new0;
         }
-        store_v3(query_2 + r, load_v3(query_2 + r) + query_2_in);
+        store_v3(query_sum + r, load_v3(query_sum + r) + query_sum_in);
     }
-    /* query_3[c][r] = sum over d of features_w * query */
-    dot5_v3(round_up(r1 - r0, 16), features_w, query + r0, query_3 + r0);
-    /* query_sin = sin(query_3); query_cos = cos(query_3) */
+    /* query_w[c][r] = sum over d of features_w * query */
+    dot5_v3(round_up(r1 - r0, 8), features_w, query + r0, query_w + r0);
+    /* query_sin = sin(query_w); query_cos = cos(query_w) */
     for (int64_t r = r0; r < r1; r += 8) {
         for (int64_t c = 0; c < 256; c++) {
-            const vec_v3 query_3_1 = load_v3(query_3 + c * 64 + r);
-            const wide_v3 angle2 = __builtin_convertvector(query_3_1, wide_v3);
+            const vec_v3 query_w_1 = load_v3(query_w + c * 64 + r);
+            const wide_v3 angle2 = __builtin_convertvector(query_w_1, wide_v3);
             store_v3(query_sin + c * 64 + r, sin_v3(&angle2));
-            const wide_v3 angle3 = __builtin_convertvector(query_3_1, wide_v3);
+            const wide_v3 angle3 = __builtin_convertvector(query_w_1, wide_v3);
             store_v3(query_cos + c * 64 + r, cos_v3(&angle3));
         }
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v3 APART void performer_trig_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 213248); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 213504); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 230144); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 213248); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 213504); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 230144); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
-        store_v3(carried + r, splat_v3(-FLT_MAX));
-        store_v3(carried_2 + r, splat_v3(0.0f));
-        store_v3(carried_2_compensation + r, splat_v3(0.0f));
+        store_v3(carried_max + r, splat_v3(-FLT_MAX));
+        store_v3(carried_sum + r, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + r, splat_v3(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(carried_3 + r * 64 + e, splat_v3(0.0f));
-                store_v3(carried_3_compensation + r * 64 + e, splat_v3(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + r * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + r * 64 + e, splat_v3(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -3129,89 +3301,89 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const query_2 = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const query_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 82176); /* [c: 256, r: 64] */
     float *const query_cos = (float *)(void *)(part->shared + 147712); /* [c: 256, r: 64] */
-    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_3 = (float *)(void *)(part->work + 512); /* [c: 256, j: 128 of 144] */
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_w = (float *)(void *)(part->work + 512); /* [c: 256, j: 128 of 144] */
     float *const key_sin = (float *)(void *)(part->work + 147968); /* [c: 256, j: 128 of 144] */
     float *const score = (float *)(void *)(part->work + 295424); /* [r: 64, j: 128 of 144] */
     float *const score_2 = (float *)(void *)(part->work + 147968); /* [r: 64, j: 128 of 144] */
     float *const weight = (float *)(void *)(part->work + 512); /* [r: 64, j: 128 of 144] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 147968); /* [d: 64, j: 128 of 144] */
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 8) {
-        store_v3(state + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
-        store_v3(state_2 + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
+        store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
+        store_v3(state_sum + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
     }
-    /* state_3 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
-        /* key_2 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_2 + j, splat_v3(0.0f));
+            store_v3(key_sum + j, splat_v3(0.0f));
         }
-        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        /* k_tile = k_tile * 0.35355339f; key_sum += k_tile * k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_2_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                key_2_in[u] = (vec_v3){0};
+            vec_v3 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_in[vector] = (vec_v3){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
                     const vec_v3 k_tile_4 = load_v3(k_tile + d * 144 + j);
                     const vec_v3 k_tile_new5 = k_tile_4 * 0.35355339f;
                     store_v3(k_tile + d * 144 + j, k_tile_new5);
-                    key_2_in[u] += k_tile_new5 * k_tile_new5;
+                    key_sum_in[vector] += k_tile_new5 * k_tile_new5;
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key_2 + j, load_v3(key_2 + j) + key_2_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot11_v3(round_up(j1 - j0, 16), features_w, k_tile, key_3);
-        /* key_sin = sin(key_3); key_3 = cos(key_3) */
+        /* key_w[c][j] = sum over d of features_w * k_tile */
+        dot11_v3(round_up(j1 - j0, 8), features_w, k_tile, key_w);
+        /* key_sin = sin(key_w); key_w = cos(key_w) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t c = 0; c < 256; c++) {
-                const vec_v3 key_3_6 = load_v3(key_3 + c * 144 + j);
-                const wide_v3 angle7 = __builtin_convertvector(key_3_6, wide_v3);
+                const vec_v3 key_w_6 = load_v3(key_w + c * 144 + j);
+                const wide_v3 angle7 = __builtin_convertvector(key_w_6, wide_v3);
                 store_v3(key_sin + c * 144 + j, sin_v3(&angle7));
-                const wide_v3 angle8 = __builtin_convertvector(key_3_6, wide_v3);
-                store_v3(key_3 + c * 144 + j, cos_v3(&angle8));
+                const wide_v3 angle8 = __builtin_convertvector(key_w_6, wide_v3);
+                store_v3(key_w + c * 144 + j, cos_v3(&angle8));
             }
         }
         /* score[r][j] = sum over c of query_sin * key_sin */
-        dot12_v3(round_up(j1 - j0, 16), rows, query_sin, key_sin, score);
-        /* score_2[r][j] = sum over c of query_cos * key_3 */
-        dot12_v3(round_up(j1 - j0, 16), rows, query_cos, key_3, score_2);
-        /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
+        dot12_v3(round_up(j1 - j0, 8), rows, query_sin, key_sin, score);
+        /* score_2[r][j] = sum over c of query_cos * key_w */
+        dot12_v3(round_up(j1 - j0, 8), rows, query_cos, key_w, score_2);
+        /* weight = (query_sum * 0.7213475f) + (key_sum * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_9 = load_v3(key_2 + j) * 0.7213475f;
+            const vec_v3 t_9 = load_v3(key_sum + j) * 0.7213475f;
             for (int64_t r = 0; r < rows; r++) {
-                store_v3(weight + r * 144 + j, (query_2[r] * 0.7213475f) + t_9);
+                store_v3(weight + r * 144 + j, (query_sum[r] * 0.7213475f) + t_9);
             }
         }
-        /* old_max = state */
+        /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            store_v3(old_max + r, load_v3(state + (chunk - chunk0) * 4224 + r));
+            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* weight = select(j <= ((r % n_q) + (n_k - n_q)), weight, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_10 = j0 + j + lane_v3;
@@ -3221,7 +3393,7 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
                 }
             }
         }
-        /* state max= weight */
+        /* state_max max= weight */
         for (int64_t r = 0; r < rows; r++) {
             vec_v3 lanes_max = splat_v3(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3230,20 +3402,20 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
                     - j0, mask_v3), term, splat_v3(-INFINITY)));
             }
             const float largest = lane_max_v3(lanes_max);
-            if (largest > state[(chunk - chunk0) * 4224 + r]) state[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
         }
-        /* old_max = exp2(old_max - state) */
+        /* old_max = exp2(old_max - state_max) */
         for (int64_t r = 0; r < rows; r += 8) {
-            store_v3(old_max + r, exp2_v3(load_v3(old_max + r) - load_v3(state + (chunk - chunk0) * 4224 + r)));
+            store_v3(old_max + r, exp2_v3(load_v3(old_max + r) - load_v3(state_max + (chunk - chunk0) * 4224 + r)));
         }
-        /* score = exp2(weight - state) * ((score + score_2) * 0.00390625f) */
+        /* score = exp2(weight - state_max) * ((score + score_2) * 0.00390625f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, exp2_v3(load_v3(weight + r * 144 + j) - (state[(chunk - chunk0) * 4224 +
-                    r])) * ((load_v3(score + r * 144 + j) + load_v3(score_2 + r * 144 + j)) * 0.00390625f));
+                store_v3(score + r * 144 + j, exp2_v3(load_v3(weight + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])) * ((load_v3(score + r * 144 + j) + load_v3(score_2 + r * 144 + j)) * 0.00390625f));
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_11 = j0 + j + lane_v3;
@@ -3253,12 +3425,12 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
                 }
             }
         }
-        /* state_2 = state_2 * old_max */
+        /* state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            store_v3(state_2 + (chunk - chunk0) * 4224 + r, load_v3(state_2 + (chunk - chunk0) * 4224 + r) *
+            store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
                 load_v3(old_max + r));
         }
-        /* state_2 += score */
+        /* state_sum += score */
         for (int64_t r = 0; r < rows; r++) {
             vec_v3 lane_sums = splat_v3(0);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -3267,115 +3439,115 @@ TARGET_v3 APART void performer_trig_few_keys_v3(const struct call *call, int64_t
                     term, splat_v3(0));
             }
             const float total = lane_sum_v3(lane_sums);
-            state_2[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
         }
-        /* state_3 = state_3 * old_max */
+        /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    store_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
                 }
             }
         }
-        /* state_3[r][e] += sum over j of score * v */
+        /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot13_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 seen[16];
                 const int64_t t_12 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_12, mask_v3);
                 }
-                add_seen_lanes_v3(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, seen);
             }
         } else
-            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot14_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v3 APART void performer_trig_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 213248); /* [r: 64] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 213504); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 230144); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 213248); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 213504); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 230144); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           before_2 = carried_2; carried ... */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_13 = load_v3(carried + r);
-            const vec_v3 before_new14 = carried_13;
-            const vec_v3 state_15 = load_v3(state + (chunk - chunk0) * 4224 + r);
-            const vec_v3 carried_new16 = max_v3(load_v3(carried + r), state_15);
-            store_v3(carried + r, carried_new16);
-            const vec_v3 keep_new17 = exp2_v3(before_new14 - carried_new16);
-            store_v3(keep + r, keep_new17);
-            const vec_v3 take_new18 = exp2_v3(state_15 - carried_new16);
-            store_v3(take + r, take_new18);
-            const vec_v3 carried_2_19 = load_v3(carried_2 + r);
-            store_v3(carried_2 + r, carried_2_19 * keep_new17);
-            store_v3(carried_2_compensation + r, load_v3(carried_2_compensation + r) * keep_new17);
-            add_v3(carried_2 + r, carried_2_compensation + r, load_v3(state_2 + (chunk - chunk0) * 4224 + r) *
-                take_new18, splat_v3(1));
+            const vec_v3 carried_max_13 = load_v3(carried_max + r);
+            const vec_v3 before_max_new14 = carried_max_13;
+            const vec_v3 state_max_15 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v3 carried_max_new16 = max_v3(load_v3(carried_max + r), state_max_15);
+            store_v3(carried_max + r, carried_max_new16);
+            const vec_v3 carried_factor_new17 = exp2_v3(before_max_new14 - carried_max_new16);
+            store_v3(carried_factor + r, carried_factor_new17);
+            const vec_v3 slot_factor_new18 = exp2_v3(state_max_15 - carried_max_new16);
+            store_v3(slot_factor + r, slot_factor_new18);
+            const vec_v3 carried_sum_19 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_19 * carried_factor_new17);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new17);
+            add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new18, splat_v3(1));
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    const vec_v3 carried_3_20 = load_v3(carried_3 + r * 64 + e);
-                    const float keep_21 = keep[r];
-                    store_v3(carried_3 + r * 64 + e, carried_3_20 * keep_21);
-                    store_v3(carried_3_compensation + r * 64 + e, load_v3(carried_3_compensation + r * 64 + e) *
-                        keep_21);
-                    add_v3(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
-                        load_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * take[r], splat_v3(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 carried_20 = load_v3(carried + r * 64 + e);
+                    const float carried_factor_21 = carried_factor[r];
+                    store_v3(carried + r * 64 + e, carried_20 * carried_factor_21);
+                    store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
+                        carried_factor_21);
+                    add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 TARGET_v3 APART void performer_trig_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_2 = (float *)(void *)(part->shared + 213504); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 213504); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                const float carried_2_22 = carried_2[r];
-                store_v3(result + r * 64 + e, (carried_2_22 == 0.0f) ? splat_v3(0.0f) : load_v3(carried_3 + r * 64 + e)
-                    / carried_2_22);
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                const float carried_sum_22 = carried_sum[r];
+                store_v3(result + r * 64 + e, (carried_sum_22 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
+                    / carried_sum_22);
             }
         }
     }
@@ -3385,44 +3557,49 @@ TARGET_v3 APART void performer_trig_few_queries_v3(const struct call *call, int6
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v3 static void performer_trig_few_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) performer_trig_few_begin_v3(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) performer_trig_few_begin_2_v3(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        performer_trig_few_begin_v3(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        performer_trig_few_begin_2_v3(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) performer_trig_few_keys_v3(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            performer_trig_few_keys_v3(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                performer_trig_few_fold_v3(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                performer_trig_few_fold_v3(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) performer_trig_few_queries_v3(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        performer_trig_few_queries_v3(call, task, part, iteration);
+    synchronise(part);
 }
 #endif
 
 /* ==== generic ==== */
 
-/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+/* Each of these types has 4 elements:
+   - vec_any: numbers
+   - mask_any: results of comparisons
+   - ints_any: positions
+   - wide_any: doubles */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
 typedef double wide_any __attribute__((vector_size(32)));
@@ -3430,17 +3607,17 @@ INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const voi
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 static const ints_any lane_any = {0, 1, 2, 3};
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 
-/* The same, and NaN stays as the second, too. */
+/* These are max_any and min_any, but they also keep a NaN in the second argument. */
 INLINE vec_any max_nan_any(vec_any a, vec_any b) { return pick_any((mask_any)(b != b), b, max_any(a, b)); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -127.0f, NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
@@ -3456,8 +3633,8 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* The sine of *x plus `quarter` quarter turns: x less the turns' angle in three parts (fdlibm's), which is exact to
-   1e-17 for angles up to 10^6. */
+/* The sine of *x plus `quarter` quarter turns. The turns' angle is subtracted from x in three parts (fdlibm's), with an
+   error below 1e-17 for angles up to 10^6. */
 INLINE vec_any turn_any(const wide_any *x, int64_t quarter)
 {
     const wide_any t = *x * 0.63661977236758134308 + 6755399441055744.0; /* quarter turns, rounded, in the low bits */
@@ -3476,7 +3653,7 @@ INLINE vec_any turn_any(const wide_any *x, int64_t quarter)
 INLINE vec_any sin_any(const wide_any *x) { return turn_any(x, 0); }
 INLINE vec_any cos_any(const wide_any *x) { return turn_any(x, 1); }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 INLINE float lane_sum_any(vec_any x)
 {
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
@@ -3484,7 +3661,7 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* The largest of the lanes; where one is NaN, perhaps not that. */
+/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
 INLINE float lane_max_any(vec_any x)
 {
     x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
@@ -3492,8 +3669,7 @@ INLINE float lane_max_any(vec_any x)
     return x[0];
 }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 4 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -3510,7 +3686,7 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -3527,7 +3703,7 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -3538,7 +3714,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -3553,7 +3730,7 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
@@ -3564,8 +3741,7 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
     int64_t steps, const mask_any *seen)
 {
@@ -3574,12 +3750,16 @@ APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, c
             if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
     vec_any sum[6][2];
@@ -3594,20 +3774,20 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 4;
-            if (then == 3) {
+            if (update == 3) {
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
-                sum[r][v]);
+            store_any(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
+/* Prefetches rows of `width` numbers. */
 INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -3615,48 +3795,103 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_any; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
+   because
+   rounding errors grow with the number of terms. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_any for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 4) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 4;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_any(vectors, lanes);
+    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
@@ -3670,16 +3905,16 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_any, and widened, some rows at a
-   time. A single row takes 32 lanes at once, and so reads b in the order in which it lies. */
-INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_any, and widened 16 rows at a time. A single row
+   takes 32 lanes at once, and so reads b in the order of memory. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (64) fetch_any(16, lanes, b + 64 * b_step, b_step);
+        if (rows == 1 && update == 1) {
+            fetch_any(16, lanes, b + 64 * b_step, b_step);
             int64_t x = 0;
             for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
@@ -3688,120 +3923,134 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* not all at once: so many can be under way */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* a core has few misses in flight */
             fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
             asked = ask;
-            dot_any(vectors, vectors * 4, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
-                then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* dot_any with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     float row[128];
-    (void)odd;
+    (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_any. */
+/* dot_any with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_any, so that they round as there. */
 INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 4; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 4; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_any(1, 4, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 4, 1 * 4, c + x, c_row, then,
+            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 4, 4, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
-/* The products of the code below: dot_any with what is constant in them. */
+/* The products of the code below, each compiled once: dot_any with its constant arguments. */
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 96, c, 96, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/96, c, /*c_row=*/96, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 256, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
 }
 APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, factor, compensation);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
 }
 APART void dot5_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot6_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot7_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot8_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
 }
 APART void dot10_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, factor, compensation);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, factor, compensation);
 }
 APART void dot11_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 256, 4, 64, 32, a, 64, 1, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot12_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 256, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot13_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot14_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -3811,7 +4060,8 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 128 - 1) / 128, i0 = (tiles - 1 - task % tiles) * 128,
+        i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -3822,12 +4072,12 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const all_query_2 = (float *)(void *)(work + 0); /* [i: 16, 8 times] */
-    float *const query_3 = (float *)(void *)(work + 512); /* [c: 256, i: 16] */
+    float *const all_query_sum = (float *)(void *)(work + 0); /* [i: 16, 8 times] */
+    float *const query_w = (float *)(void *)(work + 512); /* [c: 256, i: 16] */
     float *const all_query_sin = (float *)(void *)(work + 16896); /* [c: 256, i: 16, 8 times] */
     float *const all_query_cos = (float *)(void *)(work + 147968); /* [c: 256, i: 16, 8 times] */
-    float *const key_2 = (float *)(void *)(work + 512); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 279040); /* [c: 256, j: 96] */
+    float *const key_sum = (float *)(void *)(work + 512); /* [j: 96] */
+    float *const key_w = (float *)(void *)(work + 279040); /* [c: 256, j: 96] */
     float *const key_sin = (float *)(void *)(work + 377344); /* [c: 256, j: 96] */
     float *const score = (float *)(void *)(work + 896); /* [j: 96, i: 16] */
     float *const score_2 = (float *)(void *)(work + 7040); /* [j: 96, i: 16] */
@@ -3845,7 +4095,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
     float *const k_tile = (float *)(void *)(work + 377344); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
         const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-        float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 16;
+        float *const query_sum = all_query_sum + (i0 - i_block) / 16 * 16;
         float *const query_sin = all_query_sin + (i0 - i_block) / 16 * 4096;
         float *const query_cos = all_query_cos + (i0 - i_block) / 16 * 4096;
         float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
@@ -3857,37 +4107,37 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-        /* query_2 = 0.0f */
+        /* query_sum = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query_2 + i, splat_any(0.0f));
+            store_any(query_sum + i, splat_any(0.0f));
         }
-        /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+        /* q_tile = q_tile * 0.35355339f; query_sum += q_tile * q_tile */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any query_2_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_2_in[u] = (vec_any){0};
+            vec_any query_sum_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                query_sum_in[vector] = (vec_any){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                     const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
                     const vec_any q_tile_new1 = q_tile_0 * 0.35355339f;
                     store_any(q_tile + d * 16 + i, q_tile_new1);
-                    query_2_in[u] += q_tile_new1 * q_tile_new1;
+                    query_sum_in[vector] += q_tile_new1 * q_tile_new1;
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_2 + i, load_any(query_2 + i) + query_2_in[u]);
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(query_sum + i, load_any(query_sum + i) + query_sum_in[vector]);
             }
         }
-        /* query_3[c][i] = sum over d of features_w * q_tile */
-        dot0_any(round_up(i1 - i0, 8), features_w, q_tile, query_3);
-        /* query_sin = sin(query_3); query_cos = cos(query_3) */
+        /* query_w[c][i] = sum over d of features_w * q_tile */
+        dot0_any(round_up(i1 - i0, 4), features_w, q_tile, query_w);
+        /* query_sin = sin(query_w); query_cos = cos(query_w) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             for (int64_t c = 0; c < 256; c++) {
-                const vec_any query_3_2 = load_any(query_3 + c * 16 + i);
-                const wide_any angle3 = __builtin_convertvector(query_3_2, wide_any);
+                const vec_any query_w_2 = load_any(query_w + c * 16 + i);
+                const wide_any angle3 = __builtin_convertvector(query_w_2, wide_any);
                 store_any(query_sin + c * 16 + i, sin_any(&angle3));
-                const wide_any angle4 = __builtin_convertvector(query_3_2, wide_any);
+                const wide_any angle4 = __builtin_convertvector(query_w_2, wide_any);
                 store_any(query_cos + c * 16 + i, cos_any(&angle4));
             }
         }
@@ -3900,7 +4150,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                     store_any(sum + e * 16 + i, splat_any(0.0f));
                     store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
                 }
@@ -3913,43 +4163,43 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
-        /* key_2 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_2 + j, splat_any(0.0f));
+            store_any(key_sum + j, splat_any(0.0f));
         }
-        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        /* k_tile = k_tile * 0.35355339f; key_sum += k_tile * k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_2_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                key_2_in[u] = (vec_any){0};
+            vec_any key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_in[vector] = (vec_any){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
                     const vec_any k_tile_5 = load_any(k_tile + d * 96 + j);
                     const vec_any k_tile_new6 = k_tile_5 * 0.35355339f;
                     store_any(k_tile + d * 96 + j, k_tile_new6);
-                    key_2_in[u] += k_tile_new6 * k_tile_new6;
+                    key_sum_in[vector] += k_tile_new6 * k_tile_new6;
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key_2 + j, load_any(key_2 + j) + key_2_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot1_any(round_up(j1 - j0, 8), features_w, k_tile, key_3);
-        /* key_sin = sin(key_3); key_3 = cos(key_3) */
+        /* key_w[c][j] = sum over d of features_w * k_tile */
+        dot1_any(round_up(j1 - j0, 4), features_w, k_tile, key_w);
+        /* key_sin = sin(key_w); key_w = cos(key_w) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t c = 0; c < 256; c++) {
-                const vec_any key_3_7 = load_any(key_3 + c * 96 + j);
-                const wide_any angle8 = __builtin_convertvector(key_3_7, wide_any);
+                const vec_any key_w_7 = load_any(key_w + c * 96 + j);
+                const wide_any angle8 = __builtin_convertvector(key_w_7, wide_any);
                 store_any(key_sin + c * 96 + j, sin_any(&angle8));
-                const wide_any angle9 = __builtin_convertvector(key_3_7, wide_any);
-                store_any(key_3 + c * 96 + j, cos_any(&angle9));
+                const wide_any angle9 = __builtin_convertvector(key_w_7, wide_any);
+                store_any(key_w + c * 96 + j, cos_any(&angle9));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
             const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const query_2 = all_query_2 + (i0 - i_block) / 16 * 16;
+            float *const query_sum = all_query_sum + (i0 - i_block) / 16 * 16;
             float *const query_sin = all_query_sin + (i0 - i_block) / 16 * 4096;
             float *const query_cos = all_query_cos + (i0 - i_block) / 16 * 4096;
             float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
@@ -3957,23 +4207,23 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over c of key_sin * query_sin */
-            dot2_any(round_up(i1 - i0, 8), j1 - j0, key_sin, query_sin, score);
-            /* score_2[j][i] = sum over c of key_3 * query_cos */
-            dot2_any(round_up(i1 - i0, 8), j1 - j0, key_3, query_cos, score_2);
-            /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
+            dot2_any(round_up(i1 - i0, 4), j1 - j0, key_sin, query_sin, score);
+            /* score_2[j][i] = sum over c of key_w * query_cos */
+            dot2_any(round_up(i1 - i0, 4), j1 - j0, key_w, query_cos, score_2);
+            /* weight = (query_sum * 0.7213475f) + (key_sum * 0.7213475f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_10 = load_any(query_2 + i) * 0.7213475f;
+                const vec_any t_10 = load_any(query_sum + i) * 0.7213475f;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight + j * 16 + i, t_10 + (key_2[j] * 0.7213475f));
+                    store_any(weight + j * 16 + i, t_10 + (key_sum[j] * 0.7213475f));
                 }
             }
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
                 const int64_t t_11 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -3987,19 +4237,22 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             /* row_max max= weight */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 vec_any row_max_in[2][2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[u][j_chain] = splat_any(-INFINITY);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_any(-INFINITY);
                 }
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
                     UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                         const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                            row_max_in[u][j_chain] = max_any(row_max_in[u][j_chain], load_any(weight + j * 16 + i));
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
+                                load_any(weight + j * 16 + i));
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[u][0], row_max_in[u][1])));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
+                        row_max_in[vector][1])));
                 }
             }
             /* old_max = exp2(old_max - row_max) */
@@ -4014,7 +4267,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
                         ((load_any(score + j * 16 + i) + load_any(score_2 + j * 16 + i)) * 0.00390625f));
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
                 const int64_t t_14 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -4034,22 +4287,22 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
             /* row_sum += score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 vec_any row_sum_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] = (vec_any){0};
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    row_sum_in[vector] = (vec_any){0};
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        row_sum_in[u] += load_any(score + j * 16 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_in[vector] += load_any(score + j * 16 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
                 }
             }
             /* sum[e][i] = sum * old_max + sum over j of v * score */
             if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot3_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any seen[4];
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -4060,7 +4313,7 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
                 }
             } else
-                dot4_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+                dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
         }
     }
     {
@@ -4083,40 +4336,40 @@ static void performer_trig_rows_any(const struct call *call, int64_t task, unsig
     }
 }
 
-/* States begin with no key. */
-APART void performer_trig_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sets the states to those of no keys. */
+APART void performer_trig_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 512);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
-    float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 135168); /* [f: 512] */
-    float *const carried_3 = (float *)(void *)(part->shared + 4096); /* [f: 512, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 512);
+    float *const carried_max = (float *)(void *)(part->shared + 0); /* [f: 512] */
+    float *const carried_sum = (float *)(void *)(part->shared + 2048); /* [f: 512] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 135168); /* [f: 512] */
+    float *const carried = (float *)(void *)(part->shared + 4096); /* [f: 512, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
-        store_any(carried + f, splat_any(-FLT_MAX));
-        store_any(carried_2 + f, splat_any(0.0f));
-        store_any(carried_2_compensation + f, splat_any(0.0f));
+        store_any(carried_max + f, splat_any(-FLT_MAX));
+        store_any(carried_sum + f, splat_any(0.0f));
+        store_any(carried_sum_compensation + f, splat_any(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(carried_3 + f * 64 + e, splat_any(0.0f));
-                store_any(carried_3_compensation + f * 64 + e, splat_any(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + f * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + f * 64 + e, splat_any(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
-APART void performer_trig_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void performer_trig_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -4125,19 +4378,19 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 256); /* [c: 256, j: 64] */
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_w = (float *)(void *)(part->work + 256); /* [c: 256, j: 64] */
     float *const key_sin = (float *)(void *)(part->work + 65792); /* [c: 256, j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 131328); /* [f: 512, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
-    float *const key_5 = (float *)(void *)(part->work + 262400); /* [f: 192, j: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
-    float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
+    float *const key_features = (float *)(void *)(part->work + 131328); /* [f: 512, j: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
+    float *const key_features_2 = (float *)(void *)(part->work + 262400); /* [f: 192, j: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 65792); /* [d: 64, j: 64] */
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t f = 0; f < 512; f += 4) {
-        store_any(state + (chunk - chunk0) * 33824 + f, splat_any(-FLT_MAX));
-        store_any(state_2 + (chunk - chunk0) * 33824 + f, splat_any(0.0f));
+        store_any(state_max + (chunk - chunk0) * 33824 + f, splat_any(-FLT_MAX));
+        store_any(state_sum + (chunk - chunk0) * 33824 + f, splat_any(0.0f));
     }
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
@@ -4145,156 +4398,157 @@ APART void performer_trig_keys_any(const struct call *call, int64_t task, const 
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
-        /* key_2 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_2 + j, splat_any(0.0f));
+            store_any(key_sum + j, splat_any(0.0f));
         }
-        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        /* k_tile = k_tile * 0.35355339f; key_sum += k_tile * k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_2_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                key_2_in[u] = (vec_any){0};
+            vec_any key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_in[vector] = (vec_any){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
                     const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
                     const vec_any k_tile_new1 = k_tile_0 * 0.35355339f;
                     store_any(k_tile + d * 64 + j, k_tile_new1);
-                    key_2_in[u] += k_tile_new1 * k_tile_new1;
+                    key_sum_in[vector] += k_tile_new1 * k_tile_new1;
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key_2 + j, load_any(key_2 + j) + key_2_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot5_any(round_up(j1 - j0, 8), features_w, k_tile, key_3);
-        /* key_sin = sin(key_3); key_3 = cos(key_3) */
+        /* key_w[c][j] = sum over d of features_w * k_tile */
+        dot5_any(round_up(j1 - j0, 4), features_w, k_tile, key_w);
+        /* key_sin = sin(key_w); key_w = cos(key_w) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t c = 0; c < 256; c++) {
-                const vec_any key_3_2 = load_any(key_3 + c * 64 + j);
-                const wide_any angle3 = __builtin_convertvector(key_3_2, wide_any);
-                store_any(key_sin + c * 64 + j, sin_any(&angle3));
-                const wide_any angle4 = __builtin_convertvector(key_3_2, wide_any);
-                store_any(key_3 + c * 64 + j, cos_any(&angle4));
+                const vec_any key_w_3 = load_any(key_w + c * 64 + j);
+                const wide_any angle4 = __builtin_convertvector(key_w_3, wide_any);
+                store_any(key_sin + c * 64 + j, sin_any(&angle4));
+                const wide_any angle5 = __builtin_convertvector(key_w_3, wide_any);
+                store_any(key_w + c * 64 + j, cos_any(&angle5));
             }
         }
-        /* key_4 = key_2 * 0.7213475f */
+        /* key_features = key_sum * 0.7213475f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_5 = load_any(key_2 + j) * 0.7213475f;
+            const vec_any t_6 = load_any(key_sum + j) * 0.7213475f;
             for (int64_t f = 0; f < 512; f++) {
-                store_any(key_4 + f * 64 + j, t_5);
+                store_any(key_features + f * 64 + j, t_6);
             }
         }
-        /* state max= key_4 */
+        /* state_max max= key_features */
         for (int64_t f = 0; f < 512; f++) {
             vec_any lanes_max = splat_any(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(key_4 + f * 64 + j);
+                const vec_any term = load_any(key_features + f * 64 + j);
                 lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
                     j1 - j0, mask_any), term, splat_any(-INFINITY)));
             }
             const float largest = lane_max_any(lanes_max);
-            if (largest > state[(chunk - chunk0) * 33824 + f]) state[(chunk - chunk0) * 33824 + f] = largest;
+            if (largest > state_max[(chunk - chunk0) * 33824 + f]) state_max[(chunk - chunk0) * 33824 + f] = largest;
         }
         for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
-            /* key_5 = exp2(key_4 - state) * select(f < 256, key_sin, key_3) */
+            /* key_features_2 = exp2(key_features - state_max) * select(f < 256, key_sin, key_w) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t f = f0; f < f1; f++) {
-                    store_any(key_5 + (f - f0) * 64 + j, exp2_any(load_any(key_4 + f * 64 + j) - (state[(chunk - chunk0)
-                        * 33824 + f])) * ((f < 256) ? load_any(key_sin + min(f,
-                        255) * 64 + j) : load_any(key_3 + max(f - 256, 0) * 64 + j)));
+                    store_any(key_features_2 + (f - f0) * 64 + j, exp2_any(load_any(key_features + f * 64 + j) -
+                        (state_max[(chunk - chunk0) * 33824 + f])) * ((f < 256) ? load_any(key_sin + min(f,
+                        255) * 64 + j) : load_any(key_w + max(f - 256, 0) * 64 + j)));
                 }
             }
-            /* state_2 += key_5 */
+            /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_5 + (f - f0) * 64 + j);
+                    const vec_any term = load_any(key_features_2 + (f - f0) * 64 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                         mask_any), term, splat_any(0));
                 }
                 const float total = lane_sum_any(lane_sums);
-                state_2[(chunk - chunk0) * 33824 + f] += total;
+                state_sum[(chunk - chunk0) * 33824 + f] += total;
             }
-            /* state_3[f][e] = sum over j of key_5 * v */
-            dot6_any(f1 - f0, j1 - j0, key_5, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 33824 + f0 * 64);
+            /* state[f][e] = sum over j of key_features_2 * v */
+            dot6_any(f1 - f0, j1 - j0, key_features_2, v + j0 * v_row, v_row,
+                state + (chunk - chunk0) * 33824 + f0 * 64);
         }
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
-APART void performer_trig_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+APART void performer_trig_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 512);
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 512);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
-    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
-    float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 512] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [f: 512] */
-    float *const take = (float *)(void *)(part->work + 2048); /* [f: 512] */
-    float *const carried_2 = (float *)(void *)(part->shared + 2048); /* [f: 512] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 135168); /* [f: 512] */
-    float *const carried_3 = (float *)(void *)(part->shared + 4096); /* [f: 512, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
+    float *const state_sum = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 0); /* [f: 512] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [f: 512] */
+    float *const slot_factor = (float *)(void *)(part->work + 2048); /* [f: 512] */
+    float *const carried_sum = (float *)(void *)(part->shared + 2048); /* [f: 512] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 135168); /* [f: 512] */
+    float *const carried = (float *)(void *)(part->shared + 4096); /* [f: 512, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           state = before */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any carried_6 = load_any(carried + f);
-            const vec_any before_new7 = carried_6;
-            const vec_any state_8 = load_any(state + (chunk - chunk0) * 33824 + f);
-            const vec_any carried_new9 = max_any(load_any(carried + f), state_8);
-            store_any(carried + f, carried_new9);
-            store_any(keep + f, exp2_any(before_new7 - carried_new9));
-            store_any(take + f, exp2_any(state_8 - carried_new9));
-            store_any(state + (chunk - chunk0) * 33824 + f, before_new7);
+            const vec_any carried_max_7 = load_any(carried_max + f);
+            const vec_any before_max_new8 = carried_max_7;
+            const vec_any state_max_9 = load_any(state_max + (chunk - chunk0) * 33824 + f);
+            const vec_any carried_max_new10 = max_any(load_any(carried_max + f), state_max_9);
+            store_any(carried_max + f, carried_max_new10);
+            store_any(carried_factor + f, exp2_any(before_max_new8 - carried_max_new10));
+            store_any(slot_factor + f, exp2_any(state_max_9 - carried_max_new10));
+            store_any(state_max + (chunk - chunk0) * 33824 + f, before_max_new8);
         }
-        /* before_2 = carried_2; carried_2 = carried_2 * keep; carried_2_compensation = carried_2_compensation * keep;
-           carried_2 += state_2 ... */
+        /* before_sum = carried_sum; carried_sum = carried_sum * carried_factor;
+           carried_sum_compensation = carried_sum_compensation * carr ... */
         for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any carried_2_10 = load_any(carried_2 + f);
-            const vec_any before_2_new11 = carried_2_10;
-            const vec_any keep_12 = load_any(keep + f);
-            store_any(carried_2 + f, carried_2_10 * keep_12);
-            store_any(carried_2_compensation + f, load_any(carried_2_compensation + f) * keep_12);
-            add_any(carried_2 + f, carried_2_compensation + f, load_any(state_2 + (chunk - chunk0) * 33824 + f) *
-                load_any(take + f), splat_any(1));
-            store_any(state_2 + (chunk - chunk0) * 33824 + f, before_2_new11);
+            const vec_any carried_sum_11 = load_any(carried_sum + f);
+            const vec_any before_sum_new12 = carried_sum_11;
+            const vec_any carried_factor_13 = load_any(carried_factor + f);
+            store_any(carried_sum + f, carried_sum_11 * carried_factor_13);
+            store_any(carried_sum_compensation + f, load_any(carried_sum_compensation + f) * carried_factor_13);
+            add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + (chunk - chunk0) * 33824 + f) *
+                load_any(slot_factor + f), splat_any(1));
+            store_any(state_sum + (chunk - chunk0) * 33824 + f, before_sum_new12);
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    const vec_any carried_3_13 = load_any(carried_3 + f * 64 + e);
-                    const vec_any before_3_new14 = carried_3_13;
-                    const float keep_15 = keep[f];
-                    store_any(carried_3 + f * 64 + e, carried_3_13 * keep_15);
-                    store_any(carried_3_compensation + f * 64 + e, load_any(carried_3_compensation + f * 64 + e) *
-                        keep_15);
-                    add_any(carried_3 + f * 64 + e, carried_3_compensation + f * 64 + e,
-                        load_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e) * take[f], splat_any(1));
-                    store_any(state_3 + (chunk - chunk0) * 33824 + f * 64 + e, before_3_new14);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any carried_14 = load_any(carried + f * 64 + e);
+                    const vec_any before_new15 = carried_14;
+                    const float carried_factor_16 = carried_factor[f];
+                    store_any(carried + f * 64 + e, carried_14 * carried_factor_16);
+                    store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) *
+                        carried_factor_16);
+                    add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_any(state + (chunk - chunk0) * 33824 + f * 64 + e) * slot_factor[f], splat_any(1));
+                    store_any(state + (chunk - chunk0) * 33824 + f * 64 + e, before_new15);
                 }
             }
         }
     }
 }
 
-/* The queries of a chunk meet the states before it, and its own keys. */
-APART void performer_trig_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+APART void performer_trig_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -4306,27 +4560,27 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
-    float *const state_2 = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
-    float *const state_3 = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 256); /* [c: 256, i: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
+    float *const state_sum = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_w = (float *)(void *)(part->work + 256); /* [c: 256, i: 64] */
     float *const query_sin = (float *)(void *)(part->work + 65792); /* [c: 256, i: 64] */
-    float *const key_7 = (float *)(void *)(part->work + 131328); /* [j: 64] */
-    float *const key_8 = (float *)(void *)(part->work + 131584); /* [c: 256, j: 64] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 131328); /* [j: 64] */
+    float *const key_w_2 = (float *)(void *)(part->work + 131584); /* [c: 256, j: 64] */
     float *const key_sin_2 = (float *)(void *)(part->work + 197120); /* [c: 256, j: 64] */
     float *const score = (float *)(void *)(part->work + 262656); /* [j: 64, i: 64] */
     float *const score_2 = (float *)(void *)(part->work + 197120); /* [j: 64, i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 131328); /* [f: 512, i: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 279040); /* [i: 64] */
-    float *const query_6 = (float *)(void *)(part->work + 279296); /* [f: 192, i: 64] */
-    float *const query_7 = (float *)(void *)(part->work + 328448); /* [i: 64] */
+    float *const query_2 = (float *)(void *)(part->work + 131328); /* [f: 512, i: 64] */
+    float *const query_max = (float *)(void *)(part->work + 279040); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(part->work + 279296); /* [f: 192, i: 64] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 328448); /* [i: 64] */
     float *const weight = (float *)(void *)(part->work + 131584); /* [j: 64, i: 64] */
     float *const row_max = (float *)(void *)(part->work + 328704); /* [i: 64] */
     float *const old_max = (float *)(void *)(part->work + 131328); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 328960); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(part->work + 329216); /* [i: 64] */
-    float *const query_8 = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 329472); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 279296); /* [e: 64, i: 64] */
     float *const sum_compensation = (float *)(void *)(part->work + 295680); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
@@ -4342,99 +4596,100 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
-            /* query_2 = 0.0f */
+            /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_2 + i, splat_any(0.0f));
+                store_any(query_sum + i, splat_any(0.0f));
             }
-            /* q_tile = q_tile * 0.35355339f; query_2 += q_tile * q_tile */
+            /* q_tile = q_tile * 0.35355339f; query_sum += q_tile * q_tile */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any query_2_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    query_2_in[u] = (vec_any){0};
+                vec_any query_sum_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    query_sum_in[vector] = (vec_any){0};
                 }
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        const vec_any q_tile_16 = load_any(q_tile + d * 64 + i);
-                        const vec_any q_tile_new17 = q_tile_16 * 0.35355339f;
-                        store_any(q_tile + d * 64 + i, q_tile_new17);
-                        query_2_in[u] += q_tile_new17 * q_tile_new17;
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        const vec_any q_tile_17 = load_any(q_tile + d * 64 + i);
+                        const vec_any q_tile_new18 = q_tile_17 * 0.35355339f;
+                        store_any(q_tile + d * 64 + i, q_tile_new18);
+                        query_sum_in[vector] += q_tile_new18 * q_tile_new18;
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(query_2 + i, load_any(query_2 + i) + query_2_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query_sum + i, load_any(query_sum + i) + query_sum_in[vector]);
                 }
             }
-            /* query_3[c][i] = sum over d of features_w * q_tile */
-            dot5_any(round_up(i1 - i0, 8), features_w, q_tile, query_3);
-            /* query_sin = sin(query_3); query_3 = cos(query_3) */
+            /* query_w[c][i] = sum over d of features_w * q_tile */
+            dot5_any(round_up(i1 - i0, 4), features_w, q_tile, query_w);
+            /* query_sin = sin(query_w); query_w = cos(query_w) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t c = 0; c < 256; c++) {
-                    const vec_any query_3_18 = load_any(query_3 + c * 64 + i);
-                    const wide_any angle19 = __builtin_convertvector(query_3_18, wide_any);
-                    store_any(query_sin + c * 64 + i, sin_any(&angle19));
-                    const wide_any angle20 = __builtin_convertvector(query_3_18, wide_any);
-                    store_any(query_3 + c * 64 + i, cos_any(&angle20));
+                    const vec_any query_w_19 = load_any(query_w + c * 64 + i);
+                    const wide_any angle20 = __builtin_convertvector(query_w_19, wide_any);
+                    store_any(query_sin + c * 64 + i, sin_any(&angle20));
+                    const wide_any angle21 = __builtin_convertvector(query_w_19, wide_any);
+                    store_any(query_w + c * 64 + i, cos_any(&angle21));
                 }
             }
-            /* query_5 = -FLT_MAX */
+            /* query_max = -FLT_MAX */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_5 + i, splat_any(-FLT_MAX));
+                store_any(query_max + i, splat_any(-FLT_MAX));
             }
-            /* query_4 = (query_2 * 0.7213475f) + state; query_5 max= query_4 */
+            /* query_2 = (query_sum * 0.7213475f) + state_max; query_max max= query_2 */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_21 = load_any(query_2 + i) * 0.7213475f;
-                vec_any query_5_in = load_any(query_5 + i);
+                const vec_any t_22 = load_any(query_sum + i) * 0.7213475f;
+                vec_any query_max_in = load_any(query_max + i);
                 for (int64_t f = 0; f < 512; f++) {
-                    const vec_any query_4_new22 = t_21 + (state[(chunk - chunk0) * 33824 + f]);
-                    store_any(query_4 + f * 64 + i, query_4_new22);
-                    query_5_in = max_any(query_5_in, query_4_new22);
+                    const vec_any query_2_new23 = t_22 + (state_max[(chunk - chunk0) * 33824 + f]);
+                    store_any(query_2 + f * 64 + i, query_2_new23);
+                    query_max_in = max_any(query_max_in, query_2_new23);
                 }
-                store_any(query_5 + i, query_5_in);
+                store_any(query_max + i, query_max_in);
             }
-            /* query_7 = 0.0f; row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+            /* row_sum_from_state = 0.0f; row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_7 + i, splat_any(0.0f));
+                store_any(row_sum_from_state + i, splat_any(0.0f));
                 store_any(row_max + i, splat_any(-FLT_MAX));
                 store_any(row_sum + i, splat_any(0.0f));
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
-            /* query_8 = 0.0f */
+            /* sum_from_state = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        store_any(query_8 + e * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
                     }
                 }
             }
             for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
                 const int64_t f1 = min(f0 + 192, f_end);
-                /* query_6 = exp2(query_4 - query_5) * (select(f < 256, query_sin, query_3) * 0.00390625f);
-                   query_7 += query_6 * state_2 */
+                /* query_3 = exp2(query_2 - query_max) * (select(f < 256, query_sin, query_w) * 0.00390625f);
+                   row_sum_from_state += query_3 * state_sum */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any query_5_23 = load_any(query_5 + i);
-                    vec_any query_7_in = (vec_any){0};
-                    vec_any query_7_in_whole = (vec_any){0};
+                    const vec_any query_max_24 = load_any(query_max + i);
+                    vec_any row_sum_from_state_in = (vec_any){0};
+                    vec_any row_sum_from_state_in_whole = (vec_any){0};
                     for (int64_t f = f0; f < f1; f++) {
-                        const vec_any query_6_new24 = exp2_any(load_any(query_4 + f * 64 + i) - query_5_23) * (((f <
-                            256) ? load_any(query_sin + min(f, 255) * 64 + i) : load_any(query_3 + max(f - 256,
+                        const vec_any query_3_new25 = exp2_any(load_any(query_2 + f * 64 + i) - query_max_24) * (((f <
+                            256) ? load_any(query_sin + min(f, 255) * 64 + i) : load_any(query_w + max(f - 256,
                             0) * 64 + i)) * 0.00390625f);
-                        store_any(query_6 + (f - f0) * 64 + i, query_6_new24);
-                        query_7_in += query_6_new24 * (state_2[(chunk - chunk0) * 33824 + f]);
+                        store_any(query_3 + (f - f0) * 64 + i, query_3_new25);
+                        row_sum_from_state_in += query_3_new25 * (state_sum[(chunk - chunk0) * 33824 + f]);
                         if (f % 192 == 191) {
-                            query_7_in_whole += query_7_in;
-                            query_7_in = (vec_any){0};
+                            row_sum_from_state_in_whole += row_sum_from_state_in;
+                            row_sum_from_state_in = (vec_any){0};
                         }
                     }
-                    query_7_in += query_7_in_whole;
-                    store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
+                    row_sum_from_state_in += row_sum_from_state_in_whole;
+                    store_any(row_sum_from_state + i, load_any(row_sum_from_state + i) + row_sum_from_state_in);
                 }
-                /* query_8[e][i] += sum over f of state_3 * query_6 */
-                dot7_any(round_up(i1 - i0, 8), f1 - f0, state_3 + (chunk - chunk0) * 33824 + f0 * 64, query_6, query_8);
+                /* sum_from_state[e][i] += sum over f of state * query_3 */
+                dot7_any(round_up(i1 - i0, 4), f1 - f0, state + (chunk - chunk0) * 33824 + f0 * 64, query_3,
+                    sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         store_any(sum + e * 64 + i, splat_any(0.0f));
                         store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                     }
@@ -4446,63 +4701,62 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
-                /* key_7 = 0.0f */
+                /* key_sum_2 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_7 + j, splat_any(0.0f));
+                    store_any(key_sum_2 + j, splat_any(0.0f));
                 }
-                /* k_tile_2 = k_tile_2 * 0.35355339f; key_7 += k_tile_2 * k_tile_2 */
+                /* k_tile_2 = k_tile_2 * 0.35355339f; key_sum_2 += k_tile_2 * k_tile_2 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    vec_any key_7_in[2];
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        key_7_in[u] = (vec_any){0};
+                    vec_any key_sum_2_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        key_sum_2_in[vector] = (vec_any){0};
                     }
                     for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                            const vec_any k_tile_2_25 = load_any(k_tile_2 + d * 64 + j);
-                            const vec_any k_tile_2_new26 = k_tile_2_25 * 0.35355339f;
-                            store_any(k_tile_2 + d * 64 + j, k_tile_2_new26);
-                            key_7_in[u] += k_tile_2_new26 * k_tile_2_new26;
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            const vec_any k_tile_2_26 = load_any(k_tile_2 + d * 64 + j);
+                            const vec_any k_tile_2_new27 = k_tile_2_26 * 0.35355339f;
+                            store_any(k_tile_2 + d * 64 + j, k_tile_2_new27);
+                            key_sum_2_in[vector] += k_tile_2_new27 * k_tile_2_new27;
                         }
                     }
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        store_any(key_7 + j, load_any(key_7 + j) + key_7_in[u]);
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in[vector]);
                     }
                 }
-                /* key_8[c][j] = sum over d of features_w * k_tile_2 */
-                dot5_any(round_up(j1 - j0, 8), features_w, k_tile_2, key_8);
-                /* key_sin_2 = sin(key_8); key_8 = cos(key_8) */
+                /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
+                dot5_any(round_up(j1 - j0, 4), features_w, k_tile_2, key_w_2);
+                /* key_sin_2 = sin(key_w_2); key_w_2 = cos(key_w_2) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t c = 0; c < 256; c++) {
-                        const vec_any key_8_27 = load_any(key_8 + c * 64 + j);
-                        const wide_any angle28 = __builtin_convertvector(key_8_27, wide_any);
-                        store_any(key_sin_2 + c * 64 + j, sin_any(&angle28));
-                        const wide_any angle29 = __builtin_convertvector(key_8_27, wide_any);
-                        store_any(key_8 + c * 64 + j, cos_any(&angle29));
+                        const vec_any key_w_2_28 = load_any(key_w_2 + c * 64 + j);
+                        const wide_any angle29 = __builtin_convertvector(key_w_2_28, wide_any);
+                        store_any(key_sin_2 + c * 64 + j, sin_any(&angle29));
+                        const wide_any angle30 = __builtin_convertvector(key_w_2_28, wide_any);
+                        store_any(key_w_2 + c * 64 + j, cos_any(&angle30));
                     }
                 }
                 /* score[j][i] = sum over c of key_sin_2 * query_sin */
-                dot8_any(round_up(i1 - i0, 8), j1 - j0, key_sin_2, query_sin, score);
-                /* score_2[j][i] = sum over c of key_8 * query_3 */
-                dot8_any(round_up(i1 - i0, 8), j1 - j0, key_8, query_3, score_2);
-                /* weight = (query_2 * 0.7213475f) + (key_7 * 0.7213475f) */
+                dot8_any(round_up(i1 - i0, 4), j1 - j0, key_sin_2, query_sin, score);
+                /* score_2[j][i] = sum over c of key_w_2 * query_w */
+                dot8_any(round_up(i1 - i0, 4), j1 - j0, key_w_2, query_w, score_2);
+                /* weight = (query_sum * 0.7213475f) + (key_sum_2 * 0.7213475f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_30 = load_any(query_2 + i) * 0.7213475f;
+                    const vec_any t_31 = load_any(query_sum + i) * 0.7213475f;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight + j * 64 + i, t_30 + (key_7[j] * 0.7213475f));
+                        store_any(weight + j * 64 + i, t_31 + (key_sum_2[j] * 0.7213475f));
                     }
                 }
                 /* old_max = row_max */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     store_any(old_max + i, load_any(row_max + i));
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* weight = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), weight, -INFINITY) */
-                    const int64_t t_31 = n_k - n_q;
+                    const int64_t t_32 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_32 = (i0 + i + lane_any) + t_31;
+                        const ints_any t_33 = (i0 + i + lane_any) + t_32;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(weight + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_32) &
+                            store_any(weight + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_33) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(weight + j * 64 + i),
                                 splat_any(-INFINITY)));
                         }
@@ -4511,21 +4765,22 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 /* row_max max= weight */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     vec_any row_max_in[2][2];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[u][j_chain] =
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
                             splat_any(-INFINITY);
                     }
                     for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
                         UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                             const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                                row_max_in[u][j_chain] = max_any(row_max_in[u][j_chain], load_any(weight + j * 64 + i));
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                                row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
+                                    load_any(weight + j * 64 + i));
                             }
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[u][0],
-                            row_max_in[u][1])));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
+                            row_max_in[vector][1])));
                     }
                 }
                 /* old_max = exp2(old_max - row_max) */
@@ -4534,20 +4789,19 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 }
                 /* score = exp2(weight - row_max) * ((score + score_2) * 0.00390625f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any row_max_33 = load_any(row_max + i);
+                    const vec_any row_max_34 = load_any(row_max + i);
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 64 + i, exp2_any(load_any(weight + j * 64 + i) - row_max_33) *
+                        store_any(score + j * 64 + i, exp2_any(load_any(weight + j * 64 + i) - row_max_34) *
                             ((load_any(score + j * 64 + i) + load_any(score_2 + j * 64 + i)) * 0.00390625f));
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 64) <= j), score, 0.0f) */
-                    const int64_t t_34 = n_k - n_q;
+                    const int64_t t_35 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_35 = (i0 + i + lane_any) + t_34;
+                        const ints_any t_36 = (i0 + i + lane_any) + t_35;
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_35) &
+                            store_any(score + j * 64 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_36) &
                                 (-(int64_t)((chunk * 64) <= (j0 + j))), mask_any), load_any(score + j * 64 + i),
                                 splat_any(0.0f)));
                         }
@@ -4555,58 +4809,58 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
                 }
                 /* row_sum = row_sum * old_max; row_sum_compensation = row_sum_compensation * old_max */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any old_max_36 = load_any(old_max + i);
-                    store_any(row_sum + i, load_any(row_sum + i) * old_max_36);
-                    store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_36);
+                    const vec_any old_max_37 = load_any(old_max + i);
+                    store_any(row_sum + i, load_any(row_sum + i) * old_max_37);
+                    store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_37);
                 }
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     vec_any row_sum_in[2];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        row_sum_in[u] = (vec_any){0};
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_in[vector] = (vec_any){0};
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                            row_sum_in[u] += load_any(score + j * 64 + i);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_in[vector] += load_any(score + j * 64 + i);
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
                     }
                 }
                 /* sum[e][i] = sum * old_max + sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v +
-                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot9_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                if (__builtin_expect(((j0 < (chunk * 64)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
+                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot9_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
                         sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                        const int64_t t_37 = n_k - n_q;
-                        const int t_38 = (chunk * 64) <= (j0 + j);
+                        const int64_t t_38 = n_k - n_q;
+                        const int t_39 = (chunk * 64) <= (j0 + j);
                         for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_37)) &
-                                (-(int64_t)t_38), mask_any);
+                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_38)) &
+                                (-(int64_t)t_39), mask_any);
                         }
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot10_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                    dot10_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
                         sum_compensation);
             }
-            /* sum = select(((row_sum * exp2(row_max - max(row_max, query_5))) + (query_7 * exp2(query_5 - max(row_max,
-               query_5)))) == 0.0f, 0. ... */
+            /* sum = select(((row_sum * exp2(row_max - max(row_max,
+               query_max))) + (row_sum_from_state * exp2(query_max - max(row_max, query_ma ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_39 = load_any(row_max + i);
-                const vec_any query_5_40 = load_any(query_5 + i);
-                const vec_any t_41 = max_nan_any(row_max_39, query_5_40);
-                const vec_any t_42 = exp2_any(row_max_39 - t_41);
-                const vec_any t_43 = exp2_any(query_5_40 - t_41);
-                const vec_any t_44 = (load_any(row_sum + i) * t_42) + (load_any(query_7 + i) * t_43);
-                const mask_any t_45 = t_44 == 0.0f;
+                const vec_any row_max_40 = load_any(row_max + i);
+                const vec_any query_max_41 = load_any(query_max + i);
+                const vec_any t_42 = max_nan_any(row_max_40, query_max_41);
+                const vec_any t_43 = exp2_any(row_max_40 - t_42);
+                const vec_any t_44 = exp2_any(query_max_41 - t_42);
+                const vec_any t_45 = (load_any(row_sum + i) * t_43) + (load_any(row_sum_from_state + i) * t_44);
+                const mask_any t_46 = t_45 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
-                    store_any(sum + e * 64 + i, pick_any(t_45, splat_any(0.0f),
-                        ((load_any(sum + e * 64 + i) * t_42) + (load_any(query_8 + e * 64 + i) * t_43)) / t_44));
+                    store_any(sum + e * 64 + i, pick_any(t_46, splat_any(0.0f),
+                        ((load_any(sum + e * 64 + i) * t_43) + (load_any(sum_from_state + e * 64 + i) * t_44)) / t_45));
                 }
             }
             /* out = sum, transposed back */
@@ -4615,41 +4869,44 @@ APART void performer_trig_queries_any(const struct call *call, int64_t task, con
     }
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 static void performer_trig_linear_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((512 + 31) / 32); turn += part->threads) performer_trig_begin_any(call,
-        task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((512 + 31) / 32); iteration += part->threads)
+        performer_trig_begin_any(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) performer_trig_keys_any(call, task, part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            performer_trig_keys_any(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((512 + 31) / 32) / 16; turn < (group + 1) * ((512 + 31) / 32) / 16; turn++)
-                performer_trig_fold_any(call, task, part, turn);
+            const int64_t end = (group + 1) * ((512 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((512 + 31) / 32) / 16; iteration < end; iteration++)
+                performer_trig_fold_any(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) performer_trig_queries_any(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            performer_trig_queries_any(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
+    synchronise(part);
 }
 
-/* States begin with no key. */
-APART void performer_trig_few_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sets the states to those of no keys. */
+APART void performer_trig_few_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -4657,8 +4914,8 @@ APART void performer_trig_few_begin_any(const struct call *call, int64_t task, c
     const int64_t q_head = call->p.q.head;
     const float *const features_w = call->params->features_w;
     float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [c: 256, r: 64] */
+    float *const query_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const query_w = (float *)(void *)(part->shared + 16640); /* [c: 256, r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 82176); /* [c: 256, r: 64] */
     float *const query_cos = (float *)(void *)(part->shared + 147712); /* [c: 256, r: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64] */
@@ -4666,70 +4923,72 @@ APART void performer_trig_few_begin_any(const struct call *call, int64_t task, c
     for (int64_t r = 0; r < round_up(r1 - r0, 4); r++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r] = r < r1 - r0 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_2 = 0.0f */
+    /* query_sum = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
-        store_any(query_2 + r, splat_any(0.0f));
+        store_any(query_sum + r, splat_any(0.0f));
     }
-    /* query = q_tile * 0.35355339f; query_2 += query * query */
+    /* query = q_tile * 0.35355339f; query_sum += query * query */
     for (int64_t r = r0; r < r1; r += 4) {
-        vec_any query_2_in = (vec_any){0};
+        vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
             const vec_any query_new0 = load_any(q_tile + d * 64 + r) * 0.35355339f;
             store_any(query + d * 64 + r, query_new0);
-            query_2_in += query_new0 * query_new0;
+            query_sum_in += query_new0 * query_new0;
         }
-        store_any(query_2 + r, load_any(query_2 + r) + query_2_in);
+        store_any(query_sum + r, load_any(query_sum + r) + query_sum_in);
     }
-    /* query_3[c][r] = sum over d of features_w * query */
-    dot5_any(round_up(r1 - r0, 8), features_w, query + r0, query_3 + r0);
-    /* query_sin = sin(query_3); query_cos = cos(query_3) */
+    /* query_w[c][r] = sum over d of features_w * query */
+    dot5_any(round_up(r1 - r0, 4), features_w, query + r0, query_w + r0);
+    /* query_sin = sin(query_w); query_cos = cos(query_w) */
     for (int64_t r = r0; r < r1; r += 4) {
         for (int64_t c = 0; c < 256; c++) {
-            const vec_any query_3_1 = load_any(query_3 + c * 64 + r);
-            const wide_any angle2 = __builtin_convertvector(query_3_1, wide_any);
+            const vec_any query_w_1 = load_any(query_w + c * 64 + r);
+            const wide_any angle2 = __builtin_convertvector(query_w_1, wide_any);
             store_any(query_sin + c * 64 + r, sin_any(&angle2));
-            const wide_any angle3 = __builtin_convertvector(query_3_1, wide_any);
+            const wide_any angle3 = __builtin_convertvector(query_w_1, wide_any);
             store_any(query_cos + c * 64 + r, cos_any(&angle3));
         }
     }
 }
 
-/* States begin with no key. */
-APART void performer_trig_few_begin_2_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sets the states to those of no keys. */
+APART void performer_trig_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 213248); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 213504); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 230144); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 213248); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 213504); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 230144); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
-        store_any(carried + r, splat_any(-FLT_MAX));
-        store_any(carried_2 + r, splat_any(0.0f));
-        store_any(carried_2_compensation + r, splat_any(0.0f));
+        store_any(carried_max + r, splat_any(-FLT_MAX));
+        store_any(carried_sum + r, splat_any(0.0f));
+        store_any(carried_sum_compensation + r, splat_any(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(carried_3 + r * 64 + e, splat_any(0.0f));
-                store_any(carried_3_compensation + r * 64 + e, splat_any(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + r * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + r * 64 + e, splat_any(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
-APART void performer_trig_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void performer_trig_few_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -4738,89 +4997,89 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
     const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
     const int64_t v_row = call->p.v.row;
     const float *const features_w = call->params->features_w;
-    float *const query_2 = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const query_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
     float *const query_sin = (float *)(void *)(part->shared + 82176); /* [c: 256, r: 64] */
     float *const query_cos = (float *)(void *)(part->shared + 147712); /* [c: 256, r: 64] */
-    float *const key_2 = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_3 = (float *)(void *)(part->work + 512); /* [c: 256, j: 128 of 144] */
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_w = (float *)(void *)(part->work + 512); /* [c: 256, j: 128 of 144] */
     float *const key_sin = (float *)(void *)(part->work + 147968); /* [c: 256, j: 128 of 144] */
     float *const score = (float *)(void *)(part->work + 295424); /* [r: 64, j: 128 of 144] */
     float *const score_2 = (float *)(void *)(part->work + 147968); /* [r: 64, j: 128 of 144] */
     float *const weight = (float *)(void *)(part->work + 512); /* [r: 64, j: 128 of 144] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 147968); /* [d: 64, j: 128 of 144] */
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 4) {
-        store_any(state + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
-        store_any(state_2 + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
+        store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
+        store_any(state_sum + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
     }
-    /* state_3 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
-        /* key_2 = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_2 + j, splat_any(0.0f));
+            store_any(key_sum + j, splat_any(0.0f));
         }
-        /* k_tile = k_tile * 0.35355339f; key_2 += k_tile * k_tile */
+        /* k_tile = k_tile * 0.35355339f; key_sum += k_tile * k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_2_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                key_2_in[u] = (vec_any){0};
+            vec_any key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_in[vector] = (vec_any){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
                     const vec_any k_tile_4 = load_any(k_tile + d * 144 + j);
                     const vec_any k_tile_new5 = k_tile_4 * 0.35355339f;
                     store_any(k_tile + d * 144 + j, k_tile_new5);
-                    key_2_in[u] += k_tile_new5 * k_tile_new5;
+                    key_sum_in[vector] += k_tile_new5 * k_tile_new5;
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key_2 + j, load_any(key_2 + j) + key_2_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3[c][j] = sum over d of features_w * k_tile */
-        dot11_any(round_up(j1 - j0, 8), features_w, k_tile, key_3);
-        /* key_sin = sin(key_3); key_3 = cos(key_3) */
+        /* key_w[c][j] = sum over d of features_w * k_tile */
+        dot11_any(round_up(j1 - j0, 4), features_w, k_tile, key_w);
+        /* key_sin = sin(key_w); key_w = cos(key_w) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t c = 0; c < 256; c++) {
-                const vec_any key_3_6 = load_any(key_3 + c * 144 + j);
-                const wide_any angle7 = __builtin_convertvector(key_3_6, wide_any);
+                const vec_any key_w_6 = load_any(key_w + c * 144 + j);
+                const wide_any angle7 = __builtin_convertvector(key_w_6, wide_any);
                 store_any(key_sin + c * 144 + j, sin_any(&angle7));
-                const wide_any angle8 = __builtin_convertvector(key_3_6, wide_any);
-                store_any(key_3 + c * 144 + j, cos_any(&angle8));
+                const wide_any angle8 = __builtin_convertvector(key_w_6, wide_any);
+                store_any(key_w + c * 144 + j, cos_any(&angle8));
             }
         }
         /* score[r][j] = sum over c of query_sin * key_sin */
-        dot12_any(round_up(j1 - j0, 8), rows, query_sin, key_sin, score);
-        /* score_2[r][j] = sum over c of query_cos * key_3 */
-        dot12_any(round_up(j1 - j0, 8), rows, query_cos, key_3, score_2);
-        /* weight = (query_2 * 0.7213475f) + (key_2 * 0.7213475f) */
+        dot12_any(round_up(j1 - j0, 4), rows, query_sin, key_sin, score);
+        /* score_2[r][j] = sum over c of query_cos * key_w */
+        dot12_any(round_up(j1 - j0, 4), rows, query_cos, key_w, score_2);
+        /* weight = (query_sum * 0.7213475f) + (key_sum * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_9 = load_any(key_2 + j) * 0.7213475f;
+            const vec_any t_9 = load_any(key_sum + j) * 0.7213475f;
             for (int64_t r = 0; r < rows; r++) {
-                store_any(weight + r * 144 + j, (query_2[r] * 0.7213475f) + t_9);
+                store_any(weight + r * 144 + j, (query_sum[r] * 0.7213475f) + t_9);
             }
         }
-        /* old_max = state */
+        /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            store_any(old_max + r, load_any(state + (chunk - chunk0) * 4224 + r));
+            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* weight = select(j <= ((r % n_q) + (n_k - n_q)), weight, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_10 = j0 + j + lane_any;
@@ -4830,7 +5089,7 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
                 }
             }
         }
-        /* state max= weight */
+        /* state_max max= weight */
         for (int64_t r = 0; r < rows; r++) {
             vec_any lanes_max = splat_any(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4839,20 +5098,20 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
                     j1 - j0, mask_any), term, splat_any(-INFINITY)));
             }
             const float largest = lane_max_any(lanes_max);
-            if (largest > state[(chunk - chunk0) * 4224 + r]) state[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
         }
-        /* old_max = exp2(old_max - state) */
+        /* old_max = exp2(old_max - state_max) */
         for (int64_t r = 0; r < rows; r += 4) {
-            store_any(old_max + r, exp2_any(load_any(old_max + r) - load_any(state + (chunk - chunk0) * 4224 + r)));
+            store_any(old_max + r, exp2_any(load_any(old_max + r) - load_any(state_max + (chunk - chunk0) * 4224 + r)));
         }
-        /* score = exp2(weight - state) * ((score + score_2) * 0.00390625f) */
+        /* score = exp2(weight - state_max) * ((score + score_2) * 0.00390625f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, exp2_any(load_any(weight + r * 144 + j) - (state[(chunk - chunk0) * 4224
-                    + r])) * ((load_any(score + r * 144 + j) + load_any(score_2 + r * 144 + j)) * 0.00390625f));
+                store_any(score + r * 144 + j, exp2_any(load_any(weight + r * 144 + j) - (state_max[(chunk - chunk0) *
+                    4224 + r])) * ((load_any(score + r * 144 + j) + load_any(score_2 + r * 144 + j)) * 0.00390625f));
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_11 = j0 + j + lane_any;
@@ -4862,12 +5121,12 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
                 }
             }
         }
-        /* state_2 = state_2 * old_max */
+        /* state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            store_any(state_2 + (chunk - chunk0) * 4224 + r, load_any(state_2 + (chunk - chunk0) * 4224 + r) *
+            store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
                 load_any(old_max + r));
         }
-        /* state_2 += score */
+        /* state_sum += score */
         for (int64_t r = 0; r < rows; r++) {
             vec_any lane_sums = splat_any(0);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -4876,113 +5135,115 @@ APART void performer_trig_few_keys_any(const struct call *call, int64_t task, co
                     mask_any), term, splat_any(0));
             }
             const float total = lane_sum_any(lane_sums);
-            state_2[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
         }
-        /* state_3 = state_3 * old_max */
+        /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    store_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
                 }
             }
         }
-        /* state_3[r][e] += sum over j of score * v */
+        /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot13_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any seen[32];
                 const int64_t t_12 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_12, mask_any);
                 }
-                add_seen_lanes_any(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row,
-                    v_row, j1 - j0, seen);
+                add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, seen);
             }
         } else
-            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot14_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
-APART void performer_trig_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+APART void performer_trig_few_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 213248); /* [r: 64] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 213504); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 230144); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 213248); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 213504); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 230144); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           before_2 = carried_2; carried ... */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_13 = load_any(carried + r);
-            const vec_any before_new14 = carried_13;
-            const vec_any state_15 = load_any(state + (chunk - chunk0) * 4224 + r);
-            const vec_any carried_new16 = max_any(load_any(carried + r), state_15);
-            store_any(carried + r, carried_new16);
-            const vec_any keep_new17 = exp2_any(before_new14 - carried_new16);
-            store_any(keep + r, keep_new17);
-            const vec_any take_new18 = exp2_any(state_15 - carried_new16);
-            store_any(take + r, take_new18);
-            const vec_any carried_2_19 = load_any(carried_2 + r);
-            store_any(carried_2 + r, carried_2_19 * keep_new17);
-            store_any(carried_2_compensation + r, load_any(carried_2_compensation + r) * keep_new17);
-            add_any(carried_2 + r, carried_2_compensation + r, load_any(state_2 + (chunk - chunk0) * 4224 + r) *
-                take_new18, splat_any(1));
+            const vec_any carried_max_13 = load_any(carried_max + r);
+            const vec_any before_max_new14 = carried_max_13;
+            const vec_any state_max_15 = load_any(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_any carried_max_new16 = max_any(load_any(carried_max + r), state_max_15);
+            store_any(carried_max + r, carried_max_new16);
+            const vec_any carried_factor_new17 = exp2_any(before_max_new14 - carried_max_new16);
+            store_any(carried_factor + r, carried_factor_new17);
+            const vec_any slot_factor_new18 = exp2_any(state_max_15 - carried_max_new16);
+            store_any(slot_factor + r, slot_factor_new18);
+            const vec_any carried_sum_19 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_19 * carried_factor_new17);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new17);
+            add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new18, splat_any(1));
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    const vec_any carried_3_20 = load_any(carried_3 + r * 64 + e);
-                    const float keep_21 = keep[r];
-                    store_any(carried_3 + r * 64 + e, carried_3_20 * keep_21);
-                    store_any(carried_3_compensation + r * 64 + e, load_any(carried_3_compensation + r * 64 + e) *
-                        keep_21);
-                    add_any(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
-                        load_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * take[r], splat_any(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any carried_20 = load_any(carried + r * 64 + e);
+                    const float carried_factor_21 = carried_factor[r];
+                    store_any(carried + r * 64 + e, carried_20 * carried_factor_21);
+                    store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
+                        carried_factor_21);
+                    add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
-APART void performer_trig_few_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* A tile of queries: reads the states. */
+APART void performer_trig_few_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_2 = (float *)(void *)(part->shared + 213504); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 213504); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                const float carried_2_22 = carried_2[r];
-                store_any(result + r * 64 + e, (carried_2_22 == 0.0f) ? splat_any(0.0f) : load_any(carried_3 + r * 64 +
-                    e) / carried_2_22);
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                const float carried_sum_22 = carried_sum[r];
+                store_any(result + r * 64 + e, (carried_sum_22 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
+                    e) / carried_sum_22);
             }
         }
     }
@@ -4992,87 +5253,99 @@ APART void performer_trig_few_queries_any(const struct call *call, int64_t task,
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 static void performer_trig_few_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) performer_trig_few_begin_any(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) performer_trig_few_begin_2_any(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        performer_trig_few_begin_any(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        performer_trig_few_begin_2_any(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) performer_trig_few_keys_any(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            performer_trig_few_keys_any(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                performer_trig_few_fold_any(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                performer_trig_few_fold_any(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) performer_trig_few_queries_any(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        performer_trig_few_queries_any(call, task, part, iteration);
+    synchronise(part);
 }
 
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
-    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t own;   /* bytes of workspace a thread */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    size_t own;   /* bytes of workspace for each thread */
+    int64_t of_pair, of_token; /* approximate multiply-adds for a pair of a query and a key, or for a token; one is 0 */
     size_t shared, slot, slots; /* of the threads on a head; for a chunk; such slots that a thread brings */
-    int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
+    int together; /* heads that all threads share: 0: none, 1: heads left over, 2: all heads */
 };
 
-/* By the number of keys: with more the linear form takes less work. */
-/* For up to some rows, the queries of all heads that share keys, keys are in the lanes. */
-static struct version version(int64_t n_k, int64_t rows)
+/* The version depends on the number of keys. The linear form takes less work if there are many keys. */
+/* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
+   lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
+   With MANY_KEYS or more keys the result is always 1: keys then come from memory, and are read once for all queries. */
+INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
+{
+    enum { MANY_KEYS = 1024 };
+    return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
+}
+
+/* Returns the version to run. The version has keys in the lanes if `rows` is small. `rows` is the number of
+   queries of all heads that share keys. */
+static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl")) {
+    if (attn_x86_64_level() >= 4) {
         if (n_k >= 390 && rows <= 64) return (struct version){.head = performer_trig_few_v4, .tile = 0, .own = 332288,
-            .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
+            .of_pair = 128, .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
         if (n_k >= 390) return (struct version){.head = performer_trig_linear_v4, .tile = 0, .own = 345856,
-            .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
-        if (rows <= 64) return (struct version){.head = performer_trig_few_v4, .tile = 0, .own = 332288,
-            .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = performer_trig_rows_v4, .tile = 256, .own = 901120};
+            .of_token = 33280, .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
+        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = performer_trig_few_v4, .tile = 0,
+            .own = 332288, .of_pair = 128, .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = performer_trig_rows_v4, .tile = 256, .own = 901120, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    if (attn_x86_64_level() >= 3) {
         if (n_k >= 390 && rows <= 64) return (struct version){.head = performer_trig_few_v3, .tile = 0, .own = 332288,
-            .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
+            .of_pair = 128, .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
         if (n_k >= 390) return (struct version){.head = performer_trig_linear_v3, .tile = 0, .own = 345856,
-            .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
-        if (rows <= 64) return (struct version){.head = performer_trig_few_v3, .tile = 0, .own = 332288,
-            .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = performer_trig_rows_v3, .tile = 256, .own = 878592};
+            .of_token = 33280, .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
+        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = performer_trig_few_v3, .tile = 0,
+            .own = 332288, .of_pair = 128, .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = performer_trig_rows_v3, .tile = 256, .own = 878592, .of_pair = 128};
     }
 #endif
     if (n_k >= 390 && rows <= 64) return (struct version){.head = performer_trig_few_any, .tile = 0, .own = 332288,
-        .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
+        .of_pair = 128, .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
     if (n_k >= 390) return (struct version){.head = performer_trig_linear_any, .tile = 0, .own = 345856,
-        .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
-    if (rows <= 64) return (struct version){.head = performer_trig_few_any, .tile = 0, .own = 332288, .shared = 246784,
-        .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = performer_trig_rows_any, .tile = 128, .own = 548864};
+        .of_token = 33280, .shared = 268288, .slot = 135296, .slots = 3, .together = 1};
+    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = performer_trig_few_any, .tile = 0,
+        .own = 332288, .of_pair = 128, .shared = 246784, .slot = 16896, .slots = 4, .together = 1};
+    return (struct version){.rows = performer_trig_rows_any, .tile = 128, .own = 548864, .of_pair = 128};
 }
 
 enum { MANY_ROWS = 1 << 30 };
 
-/* The rows of a problem; where there are many queries, or where what is saved of each has its place, MANY_ROWS. */
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if there are many queries, or if the
+   problem has memory for saved numbers of each query. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -5086,9 +5359,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
-   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
-   more than that is not run on more. */
+/* The default number of OpenMP threads can change between the call of _workspace and the call of _forward, and can
+   differ between the threads that make these calls. So the workspace has room for at least one thread per processor.
+   A call uses more threads than processors only if the workspace is large enough for them. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -5112,8 +5385,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
-   for. */
+/* Sets `part` to the share of thread `number` in a head on which `there` threads work together. The workspace has room
+   for `threads` threads, the number that was requested. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -5144,13 +5417,14 @@ int performer_trig_params_init(struct performer_trig_params *params, uint64_t se
     return 0;
 }
 
-/* The most of all that runs for n_k keys or fewer, however many queries there are. */
+/* Returns the maximum workspace of a thread, in bytes, over all versions for n_k keys or fewer and any number of
+   queries. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 390};
     size_t bytes = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version few = version(from[k], 0), v = version(from[k], MANY_ROWS);
+        const struct version few = version(from[k], 0, 0), v = version(from[k], MANY_ROWS, 0);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
@@ -5163,26 +5437,26 @@ size_t performer_trig_workspace(const struct attn_problem *problem)
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
-/* Whether this machine runs it. */
+/* Returns whether this machine can run the version. */
 static int runs(const struct version *v)
 {
     return v->rows || v->head;
 }
 
-/* A call at work. */
+/* This is the state of a call that threads work on. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* after these, all threads work on one head together */
-    int threads;          /* that were asked for; there may be fewer */
-    int there;            /* that have come so far */
-    int64_t next;         /* the first task that none has taken */
+    int64_t tasks, alone; /* after `alone` tasks, all threads work on one head at a time */
+    int threads;          /* the number of threads that was requested; OpenMP can provide fewer */
+    int there;            /* the number of threads that have started */
+    int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* of it, a thread's */
+    size_t bytes; /* the bytes of the workspace for each thread */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
+/* Threads number themselves, because omp_get_thread_num can come from a different OpenMP library than the threads. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
@@ -5218,15 +5492,26 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    meet(&part); /* all have arrived, and none uses its own part of the workspace any more */
+    synchronise(&part); /* all threads have arrived, and no thread uses its own part of the workspace any more */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Runs all tasks of a call; a thread has `bytes` bytes of the workspace. */
+/* Returns the number of threads that have enough work, at most `threads`. Waking a thread takes about as long as 2^18
+   multiply-adds. A head takes about 2^15 multiply-adds in addition to those for its pairs or tokens. */
+static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
+        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
+    if (p->threads == 0) threads = useful_threads(p, this, threads);
     struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
     const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
     int64_t tasks = p->batch * heads;
@@ -5249,7 +5534,7 @@ int performer_trig_forward(const struct attn_problem *problem, const struct perf
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if (!params || !params->features_w) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p));
+    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
@@ -5281,3 +5566,4 @@ const struct attn_kernel performer_trig_kernel = {
     .params_size = performer_trig_params_size, .params_init = params_init_any, .workspace = performer_trig_workspace,
     .forward = forward_any,
 };
+#endif /* a compiler of this language */

@@ -1,9 +1,10 @@
 /* polynomial_p4.h, made by attnc 0.1.0: attnc polynomial_p4.yaml
    causal polynomial attention of degree 4 on layer-normed queries and keys
-   Kacham, Mirrokni and Zhong, PolySketchFormer: Fast Transformers via Sketching Polynomial Kernels (2024), section 2.1
+   Kacham, Mirrokni and Zhong, PolySketchFormer: Fast Transformers via Sketching Polynomial Kernels (ICML 2024),
+   section 2.1
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_polynomial_p4_H
 #define ATTNC_polynomial_p4_H
 

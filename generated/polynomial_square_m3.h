@@ -4,7 +4,7 @@
    the cubic is the Taylor polynomial of exp(s/2), so its square is near exp(s)
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_polynomial_square_m3_H
 #define ATTNC_polynomial_square_m3_H
 

@@ -3,7 +3,7 @@
    Reizin, Fast Algorithms for Attention Mechanism, bachelor thesis, Charles University (2024), section 4.3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_polynomial_square_m5_H
 #define ATTNC_polynomial_square_m5_H
 

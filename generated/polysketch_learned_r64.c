@@ -1,146 +1,130 @@
 /* polysketch_learned_r64.c, made by attnc 0.1.0: attnc polysketch_learned_r64.yaml
    C11 with GNU extensions, for a C compiler; C++ includes polysketch_learned_r64.h.
    polynomial attention of degree 4 through a learned sketch of size 64
-   Kacham, Mirrokni and Zhong, PolySketchFormer (2024), algorithm 2 and appendix D
+   Kacham, Mirrokni and Zhong, PolySketchFormer (ICML 2024), algorithm 2 and appendix D
 
-   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
-     graph polysketch_learned_r64 f32
-     axis b batch
-     axis g kv_heads
-     axis m members
-     axis i n_q
-     axis j n_k
-     axis d 64
-     axis e 64
-     axis r 64
-     axis h 512
-     %0 = input q [b g m i d]
-     %1 = input k [b g j d]
-     %2 = input v [b g j e]
-     %3 = reduce sum 0 [b g j] %1
-     %4 = map [b g j d] sub(%1, mul(%3, 0.015625))
-     %5 = map [b g j d] mul(%4, %4)
-     %6 = reduce sum 0 [b g j] %5
-     %7 = map [b g j] div(1.0, sqrt(add(mul(%6, 0.015625), 1e-05)))
-     %8 = map [b g j d] mul(%4, %7)
-     %9 = reduce sum 0 [b g m i] %0
-     %10 = map [b g m i d] sub(%0, mul(%9, 0.015625))
-     %11 = map [b g m i d] mul(%10, %10)
-     %12 = reduce sum 0 [b g m i] %11
-     %13 = map [b g m i] div(1.0, sqrt(add(mul(%12, 0.015625), 1e-05)))
-     %14 = map [b g m i d] mul(%10, %13)
-     %15 = reduce sum 0 [b g m i] %14
-     %16 = map [b g m i d] sub(%14, mul(%15, 0.015625))
-     %17 = map [b g m i d] mul(%16, %16)
-     %18 = reduce sum 0 [b g m i] %17
-     %19 = map [b g m i] div(1.0, sqrt(add(mul(%18, 0.015625), 1e-05)))
-     %20 = param sketch.g1.norm0.weight [d]
-     %21 = param sketch.g1.norm0.bias [d]
-     %22 = map [b g m i d] add(mul(mul(%16, %19), %20), %21)
-     %23 = param sketch.g1.w0 [d h]
-     %24 = contract [b g m i h] %22 %23
-     %25 = param sketch.g1.w1 [h r]
-     %26 = map [b g m i h] mul(mul(%24, 0.5), add(tanh(mul(add(%24, mul(mul(mul(%24, %24), %24), 0.044715)),
-     0.7978845608028654)), 1.0))
-     %27 = contract [b g m i r] %26 %25
-     %28 = reduce sum 0 [b g m i] %27
-     %29 = map [b g m i r] sub(%27, mul(%28, 0.015625))
-     %30 = map [b g m i r] mul(%29, %29)
-     %31 = reduce sum 0 [b g m i] %30
-     %32 = map [b g m i] div(1.0, sqrt(add(mul(%31, 0.015625), 1e-05)))
-     %33 = param sketch.g1.norm1.weight [r]
-     %34 = param sketch.g1.norm1.bias [r]
-     %35 = map [b g m i r] add(mul(mul(%29, %32), %33), %34)
-     %36 = param sketch.g1.w2 [r h]
-     %37 = contract [b g m i h] %35 %36
-     %38 = param sketch.g1.w3 [h r]
-     %39 = map [b g m i h] mul(mul(%37, 0.5), add(tanh(mul(add(%37, mul(mul(mul(%37, %37), %37), 0.044715)),
-     0.7978845608028654)), 1.0))
-     %40 = contract [b g m i r] %39 %38
-     %41 = reduce sum 0 [b g m i] %14
-     %42 = map [b g m i d] sub(%14, mul(%41, 0.015625))
-     %43 = map [b g m i d] mul(%42, %42)
-     %44 = reduce sum 0 [b g m i] %43
-     %45 = map [b g m i] div(1.0, sqrt(add(mul(%44, 0.015625), 1e-05)))
-     %46 = param sketch.g2.norm0.weight [d]
-     %47 = param sketch.g2.norm0.bias [d]
-     %48 = map [b g m i d] add(mul(mul(%42, %45), %46), %47)
-     %49 = param sketch.g2.w0 [d h]
-     %50 = contract [b g m i h] %48 %49
-     %51 = param sketch.g2.w1 [h r]
-     %52 = map [b g m i h] mul(mul(%50, 0.5), add(tanh(mul(add(%50, mul(mul(mul(%50, %50), %50), 0.044715)),
-     0.7978845608028654)), 1.0))
-     %53 = contract [b g m i r] %52 %51
-     %54 = reduce sum 0 [b g m i] %53
-     %55 = map [b g m i r] sub(%53, mul(%54, 0.015625))
-     %56 = map [b g m i r] mul(%55, %55)
-     %57 = reduce sum 0 [b g m i] %56
-     %58 = map [b g m i] div(1.0, sqrt(add(mul(%57, 0.015625), 1e-05)))
-     %59 = param sketch.g2.norm1.weight [r]
-     %60 = param sketch.g2.norm1.bias [r]
-     %61 = map [b g m i r] add(mul(mul(%55, %58), %59), %60)
-     %62 = param sketch.g2.w2 [r h]
-     %63 = contract [b g m i h] %61 %62
-     %64 = param sketch.g2.w3 [h r]
-     %65 = map [b g m i h] mul(mul(%63, 0.5), add(tanh(mul(add(%63, mul(mul(mul(%63, %63), %63), 0.044715)),
-     0.7978845608028654)), 1.0))
-     %66 = contract [b g m i r] %65 %64
-     %67 = map [b g m i r] mul(tanh(mul(mul(%40, %66), 0.125)), 8.0)
-     %68 = reduce sum 0 [b g j] %8
-     %69 = map [b g j d] sub(%8, mul(%68, 0.015625))
-     %70 = map [b g j d] mul(%69, %69)
-     %71 = reduce sum 0 [b g j] %70
-     %72 = map [b g j] div(1.0, sqrt(add(mul(%71, 0.015625), 1e-05)))
-     %73 = map [b g j d] add(mul(mul(%69, %72), %20), %21)
-     %74 = contract [b g j h] %73 %23
-     %75 = map [b g j h] mul(mul(%74, 0.5), add(tanh(mul(add(%74, mul(mul(mul(%74, %74), %74), 0.044715)),
-     0.7978845608028654)), 1.0))
-     %76 = contract [b g j r] %75 %25
-     %77 = reduce sum 0 [b g j] %76
-     %78 = map [b g j r] sub(%76, mul(%77, 0.015625))
-     %79 = map [b g j r] mul(%78, %78)
-     %80 = reduce sum 0 [b g j] %79
-     %81 = map [b g j] div(1.0, sqrt(add(mul(%80, 0.015625), 1e-05)))
-     %82 = map [b g j r] add(mul(mul(%78, %81), %33), %34)
-     %83 = contract [b g j h] %82 %36
-     %84 = map [b g j h] mul(mul(%83, 0.5), add(tanh(mul(add(%83, mul(mul(mul(%83, %83), %83), 0.044715)),
-     0.7978845608028654)), 1.0))
-     %85 = contract [b g j r] %84 %38
-     %86 = reduce sum 0 [b g j] %8
-     %87 = map [b g j d] sub(%8, mul(%86, 0.015625))
-     %88 = map [b g j d] mul(%87, %87)
-     %89 = reduce sum 0 [b g j] %88
-     %90 = map [b g j] div(1.0, sqrt(add(mul(%89, 0.015625), 1e-05)))
-     %91 = map [b g j d] add(mul(mul(%87, %90), %46), %47)
-     %92 = contract [b g j h] %91 %49
-     %93 = map [b g j h] mul(mul(%92, 0.5), add(tanh(mul(add(%92, mul(mul(mul(%92, %92), %92), 0.044715)),
-     0.7978845608028654)), 1.0))
-     %94 = contract [b g j r] %93 %51
-     %95 = reduce sum 0 [b g j] %94
-     %96 = map [b g j r] sub(%94, mul(%95, 0.015625))
-     %97 = map [b g j r] mul(%96, %96)
-     %98 = reduce sum 0 [b g j] %97
-     %99 = map [b g j] div(1.0, sqrt(add(mul(%98, 0.015625), 1e-05)))
-     %100 = map [b g j r] add(mul(mul(%96, %99), %59), %60)
-     %101 = contract [b g j h] %100 %62
-     %102 = map [b g j h] mul(mul(%101, 0.5), add(tanh(mul(add(%101, mul(mul(mul(%101, %101), %101), 0.044715)),
-     0.7978845608028654)), 1.0))
-     %103 = contract [b g j r] %102 %64
-     %104 = map [b g j r] mul(tanh(mul(mul(%85, %103), 0.125)), 8.0)
-     %105 = contract [b g m i j] %67 %104
-     %106 = map [b g m i j] mul(%105, %105)
-     %107 = reduce sum 0 [b g m i] %106 where le(j, add(i, sub(size(j), size(i))))
-     %108 = contract [b g m i e] %106 %2 where le(j, add(i, sub(size(j), size(i))))
-     %109 = map [b g m i e] select(eq(add(%107, 1.0), 0.0), 0.0, div(%108, add(%107, 1.0)))
-     output %109
+   Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
+   e (64), r (64), h (512):
+     q [b g m i d]
+     k [b g j d]
+     v [b g j e]
+     x3 [b g j] = sum over d of k
+     x4 [b g j d] = k - x3 * 0.015625
+     x5 [b g j d] = x4 * x4
+     x6 [b g j] = sum over d of x5
+     x7 [b g j] = 1 / sqrt(x6 * 0.015625 + 1e-05)
+     x8 [b g j d] = x4 * x7
+     x9 [b g m i] = sum over d of q
+     x10 [b g m i d] = q - x9 * 0.015625
+     x11 [b g m i d] = x10 * x10
+     x12 [b g m i] = sum over d of x11
+     x13 [b g m i] = 1 / sqrt(x12 * 0.015625 + 1e-05)
+     x14 [b g m i d] = x10 * x13
+     x15 [b g m i] = sum over d of x14
+     x16 [b g m i d] = x14 - x15 * 0.015625
+     x17 [b g m i d] = x16 * x16
+     x18 [b g m i] = sum over d of x17
+     x19 [b g m i] = 1 / sqrt(x18 * 0.015625 + 1e-05)
+     sketch.g1.norm0.weight [d], learned parameter
+     sketch.g1.norm0.bias [d], learned parameter
+     x22 [b g m i d] = x16 * x19 * sketch.g1.norm0.weight + sketch.g1.norm0.bias
+     sketch.g1.w0 [d h], learned parameter
+     x24 [b g m i h] = sum over d of x22 * sketch.g1.w0
+     sketch.g1.w1 [h r], learned parameter
+     x26 [b g m i h] = x24 * 0.5 * (tanh((x24 + x24 * x24 * x24 * 0.044715) * 0.7978845608028654) + 1)
+     x27 [b g m i r] = sum over h of x26 * sketch.g1.w1
+     x28 [b g m i] = sum over r of x27
+     x29 [b g m i r] = x27 - x28 * 0.015625
+     x30 [b g m i r] = x29 * x29
+     x31 [b g m i] = sum over r of x30
+     x32 [b g m i] = 1 / sqrt(x31 * 0.015625 + 1e-05)
+     sketch.g1.norm1.weight [r], learned parameter
+     sketch.g1.norm1.bias [r], learned parameter
+     x35 [b g m i r] = x29 * x32 * sketch.g1.norm1.weight + sketch.g1.norm1.bias
+     sketch.g1.w2 [r h], learned parameter
+     x37 [b g m i h] = sum over r of x35 * sketch.g1.w2
+     sketch.g1.w3 [h r], learned parameter
+     x39 [b g m i h] = x37 * 0.5 * (tanh((x37 + x37 * x37 * x37 * 0.044715) * 0.7978845608028654) + 1)
+     x40 [b g m i r] = sum over h of x39 * sketch.g1.w3
+     x41 [b g m i] = sum over d of x14
+     x42 [b g m i d] = x14 - x41 * 0.015625
+     x43 [b g m i d] = x42 * x42
+     x44 [b g m i] = sum over d of x43
+     x45 [b g m i] = 1 / sqrt(x44 * 0.015625 + 1e-05)
+     sketch.g2.norm0.weight [d], learned parameter
+     sketch.g2.norm0.bias [d], learned parameter
+     x48 [b g m i d] = x42 * x45 * sketch.g2.norm0.weight + sketch.g2.norm0.bias
+     sketch.g2.w0 [d h], learned parameter
+     x50 [b g m i h] = sum over d of x48 * sketch.g2.w0
+     sketch.g2.w1 [h r], learned parameter
+     x52 [b g m i h] = x50 * 0.5 * (tanh((x50 + x50 * x50 * x50 * 0.044715) * 0.7978845608028654) + 1)
+     x53 [b g m i r] = sum over h of x52 * sketch.g2.w1
+     x54 [b g m i] = sum over r of x53
+     x55 [b g m i r] = x53 - x54 * 0.015625
+     x56 [b g m i r] = x55 * x55
+     x57 [b g m i] = sum over r of x56
+     x58 [b g m i] = 1 / sqrt(x57 * 0.015625 + 1e-05)
+     sketch.g2.norm1.weight [r], learned parameter
+     sketch.g2.norm1.bias [r], learned parameter
+     x61 [b g m i r] = x55 * x58 * sketch.g2.norm1.weight + sketch.g2.norm1.bias
+     sketch.g2.w2 [r h], learned parameter
+     x63 [b g m i h] = sum over r of x61 * sketch.g2.w2
+     sketch.g2.w3 [h r], learned parameter
+     x65 [b g m i h] = x63 * 0.5 * (tanh((x63 + x63 * x63 * x63 * 0.044715) * 0.7978845608028654) + 1)
+     x66 [b g m i r] = sum over h of x65 * sketch.g2.w3
+     x67 [b g m i r] = tanh(x40 * x66 * 0.125) * 8
+     x68 [b g j] = sum over d of x8
+     x69 [b g j d] = x8 - x68 * 0.015625
+     x70 [b g j d] = x69 * x69
+     x71 [b g j] = sum over d of x70
+     x72 [b g j] = 1 / sqrt(x71 * 0.015625 + 1e-05)
+     x73 [b g j d] = x69 * x72 * sketch.g1.norm0.weight + sketch.g1.norm0.bias
+     x74 [b g j h] = sum over d of x73 * sketch.g1.w0
+     x75 [b g j h] = x74 * 0.5 * (tanh((x74 + x74 * x74 * x74 * 0.044715) * 0.7978845608028654) + 1)
+     x76 [b g j r] = sum over h of x75 * sketch.g1.w1
+     x77 [b g j] = sum over r of x76
+     x78 [b g j r] = x76 - x77 * 0.015625
+     x79 [b g j r] = x78 * x78
+     x80 [b g j] = sum over r of x79
+     x81 [b g j] = 1 / sqrt(x80 * 0.015625 + 1e-05)
+     x82 [b g j r] = x78 * x81 * sketch.g1.norm1.weight + sketch.g1.norm1.bias
+     x83 [b g j h] = sum over r of x82 * sketch.g1.w2
+     x84 [b g j h] = x83 * 0.5 * (tanh((x83 + x83 * x83 * x83 * 0.044715) * 0.7978845608028654) + 1)
+     x85 [b g j r] = sum over h of x84 * sketch.g1.w3
+     x86 [b g j] = sum over d of x8
+     x87 [b g j d] = x8 - x86 * 0.015625
+     x88 [b g j d] = x87 * x87
+     x89 [b g j] = sum over d of x88
+     x90 [b g j] = 1 / sqrt(x89 * 0.015625 + 1e-05)
+     x91 [b g j d] = x87 * x90 * sketch.g2.norm0.weight + sketch.g2.norm0.bias
+     x92 [b g j h] = sum over d of x91 * sketch.g2.w0
+     x93 [b g j h] = x92 * 0.5 * (tanh((x92 + x92 * x92 * x92 * 0.044715) * 0.7978845608028654) + 1)
+     x94 [b g j r] = sum over h of x93 * sketch.g2.w1
+     x95 [b g j] = sum over r of x94
+     x96 [b g j r] = x94 - x95 * 0.015625
+     x97 [b g j r] = x96 * x96
+     x98 [b g j] = sum over r of x97
+     x99 [b g j] = 1 / sqrt(x98 * 0.015625 + 1e-05)
+     x100 [b g j r] = x96 * x99 * sketch.g2.norm1.weight + sketch.g2.norm1.bias
+     x101 [b g j h] = sum over r of x100 * sketch.g2.w2
+     x102 [b g j h] = x101 * 0.5 * (tanh((x101 + x101 * x101 * x101 * 0.044715) * 0.7978845608028654) + 1)
+     x103 [b g j r] = sum over h of x102 * sketch.g2.w3
+     x104 [b g j r] = tanh(x85 * x103 * 0.125) * 8
+     x105 [b g m i j] = sum over r of x67 * x104
+     x106 [b g m i j] = x105 * x105
+     x107 [b g m i] = sum over j of x106 if j <= i + n_k - n_q
+     x108 [b g m i e] = sum over j of x106 * v if j <= i + n_k - n_q
+     x109 [b g m i e] = x107 + 1 == 0 ? 0 : x108 / (x107 + 1)
+     out = x109
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
-   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
-   Keys that no query of the tile sees are skipped.
-   Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
-   each key is read once, in chunks that threads share out, whose sums are added up in their order.
-   Linear from 902 keys on: the weight is an inner product of 2080 features,
-   whose sum over keys is a state of 2080 x 65 numbers that queries meet.
+   How: each vector lane holds one query. Keys are processed in tiles,
+   so row sums and maxima need no reduction across lanes.
+   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
+   For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
+   so each key is read once.
+   Threads share the chunks of keys, whose sums are added in their order.
+   Linear from 902 keys on: the weight is an inner product of 2080 features. The state, their sum over keys,
+   has 2080 x 65 numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries; 526592 bytes of workspace a thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1902208 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 1810432 bytes of workspace a thread
@@ -150,10 +134,25 @@
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 423040 bytes of workspace a thread
      generic    linear    tiles of 64 queries and 64 keys; 1902208 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 1810432 bytes of workspace a thread
+
+   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
+     (top)      struct call, and what all targets share
+     x86-64-v4  polysketch_learned_r64_rows_v4, polysketch_learned_r64_linear_v4, polysketch_learned_r64_few_v4
+     x86-64-v3  polysketch_learned_r64_rows_v3, polysketch_learned_r64_linear_v3, polysketch_learned_r64_few_v3
+     generic    polysketch_learned_r64_rows_any, polysketch_learned_r64_linear_any, polysketch_learned_r64_few_any
+     choice     struct version, which this machine runs
+     interface  polysketch_learned_r64_workspace, polysketch_learned_r64_forward, polysketch_learned_r64_kernel
+
    Compile with: cc -O2 -fopenmp polysketch_learned_r64.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "polysketch_learned_r64.c is C, not C++: a C compiler has to compile it"
-#endif
+#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
+#error "polysketch_learned_r64.c is C11, not C89: compile it without -std=, or with -std=gnu11"
+extern int polysketch_learned_r64_is_c11;
+#elif !defined __GNUC__
+#error "polysketch_learned_r64.c has the vectors of GNU C: gcc or clang has to compile it"
+extern int polysketch_learned_r64_is_gnu_c;
+#else
 #include "polysketch_learned_r64.h"
 
 #include <float.h>
@@ -168,17 +167,17 @@
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* copies for every caller would only double the time that compiling takes */
+#else /* a copy for every caller would only double the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
+#pragma GCC optimize("no-schedule-insns") /* scheduling ahead of register allocation spills */
 #endif
 
-struct call { /* what every thread needs to know */
+struct call { /* the arguments of a call, which all threads share */
     struct attn_problem p;
     const struct polysketch_learned_r64_params *params;
     const float *q;
@@ -192,7 +191,8 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Waits until another thread has raised the number to that. */
+
+/* Waits until `*number` is at least `to`. A different thread raises the number. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -200,24 +200,24 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* it may need this processor */
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
 #endif
     }
 }
 
-/* Elements of the states come in groups, so that a thread may fold into the first while the one before it folds into
-   the last; how many segments each group has taken in stands on a line of its own. */
+/* The elements of the states are divided into groups, so a thread can fold into the first group while the thread before
+   it folds into the last. Each group has a counter of its segments, on a separate cache line. */
 enum { NUMBERS_OF_LINE = 8 };
 
-struct part { /* of a thread in the work on a head */
-    int64_t number, threads; /* it is thread `number` of these */
-    int64_t chunk0, chunk1, window; /* the chunks in its hands, and the most of them */
-    int64_t *folded, segments; /* segments of each group of elements, those of heads before this one among them */
-    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of its chunks */
-    const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
+struct part { /* one thread's share of the work on a head */
+    int64_t number, threads; /* the number of this thread, of `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the current chunks of the thread, and the maximum number of such chunks */
+    int64_t *folded, segments; /* segments folded into each group, and segments of all earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and of the thread's chunks */
+    const struct attn_team *team; /* the team of threads that the caller passed; NULL: OpenMP is used */
 };
 
-/* How many chunks a segment has: as many of them for every thread, in no more rounds than the slots ask for. */
+/* The number of chunks in a segment: all threads get equally many, in as few rounds as the slots allow. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -225,7 +225,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are folded into a group of elements in their order. */
+/* Segments are folded into each group of elements in order: await_segment waits for the segments before `segment`, and
+   pass_segment lets the next segment continue. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -236,8 +237,8 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits for the others. */
-INLINE void meet(const struct part *part)
+/* Waits for the other threads. */
+INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
     if (part->team) {
@@ -253,16 +254,20 @@ INLINE void meet(const struct part *part)
 #if defined(__x86_64__)
 #define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
 
-/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+/* Each of these types has 16 elements:
+   - vec_v4: numbers
+   - mask_v4: results of comparisons
+   - ints_v4: positions
+   - wide_v4: doubles */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
 TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
@@ -293,7 +298,7 @@ TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
     return y;
 }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -303,8 +308,7 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -333,7 +337,7 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -350,7 +354,7 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -361,7 +365,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -376,7 +381,7 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
@@ -387,8 +392,7 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4 *seen)
@@ -398,13 +402,17 @@ TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *w
             if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
     vec_v4 sum[6][4];
@@ -422,76 +430,123 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 16;
-            if (then == 3) {
+            if (update == 3) {
                 add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
                 continue;
             }
-            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+            store_v4(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
-TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < width; x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 3);
-}
-
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_v4; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, early);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_v4 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation, const int64_t early)
+    const int update, const float *factor, float *compensation, const int64_t early)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL, early);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL, early);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
         }
     }
 }
 
-/* The same where b is in a cache. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
 {
-    dot_early_v4(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation, const int64_t early)
+{
+    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
+    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, early);
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* A product whose b is in a cache: nothing is prefetched. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    dot_early_v4(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, 0);
 }
 
@@ -506,16 +561,16 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_v4, and widened, some rows at a
-   time. A single row takes 128 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_v4, and widened 16 rows at a time. A single row
+   takes 128 lanes at once, and so reads b in the order of memory. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (0) fetch_v4(16, lanes, b + 0 * b_step, b_step);
+        if (rows == 1 && update == 1) {
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
@@ -523,131 +578,150 @@ TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int
         }
         const float *const from = b;
         const int64_t from_step = b_step;
-        dot_early_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
+        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
             factor, compensation, 0 || rows < 9 ? 0 : 32);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* dot_v4 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     float row[128];
-    (void)odd;
+    (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_v4. */
+/* dot_v4 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_v4, so that they round as there. */
 TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 16; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 16; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v4(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 16, 1 * 16, c + x, c_row, then,
+            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 16, 16, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
-/* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(const float *a, const float *b, float *c)
+/* The products of the code below, each compiled once: dot_v4 with its constant arguments. */
+TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(2, 32, 512, 2, 64, 32, a, 1, 512, b, 32, c, 32, 0, NULL, NULL);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(2, 32, 64, 4, steps, 32, a, 1, 64, b, 32, c, 32, 1, NULL, NULL);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot2_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 512, 2, 64, 32, a, 1, 512, b, 96, c, 96, 0, NULL, NULL);
+    dot_v4(/*vectors=*/3, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
+        /*b_step=*/96, c, /*c_row=*/96, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(3, lanes, 64, 4, steps, 32, a, 1, 64, b, 96, c, 96, 1, NULL, NULL);
+    dot_v4(/*vectors=*/3, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/96, c, /*c_row=*/96, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot4_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(2, 32, rows, -1, 64, 32, a, 1, 96, b, 32, c, 32, 0, NULL, NULL);
+    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot6_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(2, 32, 64, 4, steps, 192, a, 1, a_step, b, 32, c, 32, 3, NULL, compensation);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot7_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot7_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 512, 2, 64, 32, a, 1, 512, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot9_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v4(4, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot10_v4(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v4 APART void dot10_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot11_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot11_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot12_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v4(4, 64, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
+        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v4 APART void dot13_v4(const float *a, const float *b, float *c)
+TARGET_v4 APART void dot13_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, 64, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/512, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot14_v4(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot15_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot16_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(4, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot17_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_lanes_v4(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot18_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -657,7 +731,8 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -683,49 +758,49 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 32] */
-    float *const query_3 = (float *)(void *)(work + 128); /* [i: 32] */
-    float *const query_5 = (float *)(void *)(work + 0); /* [i: 32] */
-    float *const query_7 = (float *)(void *)(work + 128); /* [i: 32] */
-    float *const query_9 = (float *)(void *)(work + 256); /* [d: 64, i: 32] */
-    float *const query_10 = (float *)(void *)(work + 8448); /* [h: 512, i: 32] */
-    float *const query_11 = (float *)(void *)(work + 73984); /* [h: 192, i: 32] */
-    float *const query_12 = (float *)(void *)(work + 256); /* [r: 64, i: 32] */
-    float *const query_13 = (float *)(void *)(work + 0); /* [i: 32] */
-    float *const query_15 = (float *)(void *)(work + 8448); /* [i: 32] */
-    float *const query_17 = (float *)(void *)(work + 8448); /* [h: 512, i: 32] */
-    float *const query_18 = (float *)(void *)(work + 73984); /* [h: 192, i: 32] */
-    float *const query_19 = (float *)(void *)(work + 256); /* [r: 64, i: 32] */
-    float *const query_21 = (float *)(void *)(work + 8448); /* [h: 512, i: 32] */
-    float *const query_22 = (float *)(void *)(work + 73984); /* [h: 192, i: 32] */
-    float *const query_23 = (float *)(void *)(work + 98560); /* [r: 64, i: 32] */
-    float *const query_24 = (float *)(void *)(work + 0); /* [i: 32] */
-    float *const query_26 = (float *)(void *)(work + 128); /* [i: 32] */
-    float *const query_28 = (float *)(void *)(work + 8448); /* [h: 512, i: 32] */
-    float *const query_29 = (float *)(void *)(work + 73984); /* [h: 192, i: 32] */
-    float *const query_30 = (float *)(void *)(work + 98560); /* [r: 64, i: 32] */
-    float *const all_query_31 = (float *)(void *)(work + 106752); /* [r: 64, i: 32, 8 times] */
-    float *const key_5 = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_7 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const key_9 = (float *)(void *)(work + 768); /* [d: 64, j: 96] */
-    float *const key_10 = (float *)(void *)(work + 172288); /* [h: 512, j: 96] */
-    float *const key_11 = (float *)(void *)(work + 768); /* [h: 192, j: 96] */
-    float *const key_12 = (float *)(void *)(work + 74496); /* [r: 64, j: 96] */
-    float *const key_13 = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_15 = (float *)(void *)(work + 768); /* [j: 96] */
-    float *const key_17 = (float *)(void *)(work + 172288); /* [h: 512, j: 96] */
-    float *const key_18 = (float *)(void *)(work + 768); /* [h: 192, j: 96] */
-    float *const key_19 = (float *)(void *)(work + 74496); /* [r: 64, j: 96] */
-    float *const key_21 = (float *)(void *)(work + 172288); /* [h: 512, j: 96] */
-    float *const key_22 = (float *)(void *)(work + 0); /* [h: 192, j: 96] */
-    float *const key_23 = (float *)(void *)(work + 368896); /* [r: 64, j: 96] */
-    float *const key_24 = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_26 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const key_28 = (float *)(void *)(work + 172288); /* [h: 512, j: 96] */
-    float *const key_29 = (float *)(void *)(work + 0); /* [h: 192, j: 96] */
-    float *const key_30 = (float *)(void *)(work + 368896); /* [r: 64, j: 96] */
+    float *const key_sum = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_sum_2 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query_sum = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_sum_2 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const query_sum_3 = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_sum_4 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const query_4 = (float *)(void *)(work + 256); /* [d: 64, i: 32] */
+    float *const query_w0 = (float *)(void *)(work + 8448); /* [h: 512, i: 32] */
+    float *const query_5 = (float *)(void *)(work + 73984); /* [h: 192, i: 32] */
+    float *const query_w1 = (float *)(void *)(work + 256); /* [r: 64, i: 32] */
+    float *const query_sum_5 = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_sum_6 = (float *)(void *)(work + 8448); /* [i: 32] */
+    float *const query_w2 = (float *)(void *)(work + 8448); /* [h: 512, i: 32] */
+    float *const query_8 = (float *)(void *)(work + 73984); /* [h: 192, i: 32] */
+    float *const query_w3 = (float *)(void *)(work + 256); /* [r: 64, i: 32] */
+    float *const query_w0_2 = (float *)(void *)(work + 8448); /* [h: 512, i: 32] */
+    float *const query_10 = (float *)(void *)(work + 73984); /* [h: 192, i: 32] */
+    float *const query_w1_2 = (float *)(void *)(work + 98560); /* [r: 64, i: 32] */
+    float *const query_sum_7 = (float *)(void *)(work + 0); /* [i: 32] */
+    float *const query_sum_8 = (float *)(void *)(work + 128); /* [i: 32] */
+    float *const query_w2_2 = (float *)(void *)(work + 8448); /* [h: 512, i: 32] */
+    float *const query_13 = (float *)(void *)(work + 73984); /* [h: 192, i: 32] */
+    float *const query_w3_2 = (float *)(void *)(work + 98560); /* [r: 64, i: 32] */
+    float *const all_query_14 = (float *)(void *)(work + 106752); /* [r: 64, i: 32, 8 times] */
+    float *const key_sum_3 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_sum_4 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_4 = (float *)(void *)(work + 768); /* [d: 64, j: 96] */
+    float *const key_w0 = (float *)(void *)(work + 172288); /* [h: 512, j: 96] */
+    float *const key_5 = (float *)(void *)(work + 768); /* [h: 192, j: 96] */
+    float *const key_w1 = (float *)(void *)(work + 74496); /* [r: 64, j: 96] */
+    float *const key_sum_5 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_sum_6 = (float *)(void *)(work + 768); /* [j: 96] */
+    float *const key_w2 = (float *)(void *)(work + 172288); /* [h: 512, j: 96] */
+    float *const key_8 = (float *)(void *)(work + 768); /* [h: 192, j: 96] */
+    float *const key_w3 = (float *)(void *)(work + 74496); /* [r: 64, j: 96] */
+    float *const key_w0_2 = (float *)(void *)(work + 172288); /* [h: 512, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 0); /* [h: 192, j: 96] */
+    float *const key_w1_2 = (float *)(void *)(work + 368896); /* [r: 64, j: 96] */
+    float *const key_sum_7 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_sum_8 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_w2_2 = (float *)(void *)(work + 172288); /* [h: 512, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 0); /* [h: 192, j: 96] */
+    float *const key_w3_2 = (float *)(void *)(work + 368896); /* [r: 64, j: 96] */
     float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 32] */
     float *const all_row_sum = (float *)(void *)(work + 393472); /* [i: 32, 8 times] */
     float *const all_row_sum_compensation = (float *)(void *)(work + 394496); /* [i: 32, 8 times] */
@@ -738,7 +813,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
     float *const k_tile = (float *)(void *)(work + 368896); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
         const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
-        float *const query_31 = all_query_31 + (i0 - i_block) / 32 * 2048;
+        float *const query_14 = all_query_14 + (i0 - i_block) / 32 * 2048;
         float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
         float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
         float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
@@ -747,287 +822,287 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         transpose_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 32 + i] = 0;
-        /* query = 0.0f */
+        /* query_sum = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query + i, splat_v4(0.0f));
+            store_v4(query_sum + i, splat_v4(0.0f));
         }
-        /* query += q_tile */
+        /* query_sum += q_tile */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            vec_v4 query_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                query_in[u] = (vec_v4){0};
+            vec_v4 query_sum_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                query_sum_in[vector] = (vec_v4){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    query_in[u] += load_v4(q_tile + d * 32 + i);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    query_sum_in[vector] += load_v4(q_tile + d * 32 + i);
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                store_v4(query + i, load_v4(query + i) + query_in[u]);
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                store_v4(query_sum + i, load_v4(query_sum + i) + query_sum_in[vector]);
             }
         }
-        /* query_3 = 0.0f */
+        /* query_sum_2 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query_3 + i, splat_v4(0.0f));
+            store_v4(query_sum_2 + i, splat_v4(0.0f));
         }
-        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        /* q_tile = q_tile - (query_sum * 0.015625f); query_sum_2 += q_tile * q_tile */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_1 = load_v4(query + i) * 0.015625f;
-            vec_v4 query_3_in = (vec_v4){0};
+            const vec_v4 t_1 = load_v4(query_sum + i) * 0.015625f;
+            vec_v4 query_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
                 const vec_v4 q_tile_new2 = q_tile_0 - t_1;
                 store_v4(q_tile + d * 32 + i, q_tile_new2);
-                query_3_in += q_tile_new2 * q_tile_new2;
+                query_sum_2_in += q_tile_new2 * q_tile_new2;
             }
-            store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+            store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in);
         }
-        /* query_5 = 0.0f */
+        /* query_sum_3 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query_5 + i, splat_v4(0.0f));
+            store_v4(query_sum_3 + i, splat_v4(0.0f));
         }
-        /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+        /* q_tile = q_tile * (1.0f / sqrt((query_sum_2 * 0.015625f) + 1e-05f)); query_sum_3 += q_tile */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
-            vec_v4 query_5_in = (vec_v4){0};
+            const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(query_sum_2 + i) * 0.015625f) + 1e-05f);
+            vec_v4 query_sum_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 q_tile_3 = load_v4(q_tile + d * 32 + i);
                 const vec_v4 q_tile_new5 = q_tile_3 * t_4;
                 store_v4(q_tile + d * 32 + i, q_tile_new5);
-                query_5_in += q_tile_new5;
+                query_sum_3_in += q_tile_new5;
             }
-            store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
+            store_v4(query_sum_3 + i, load_v4(query_sum_3 + i) + query_sum_3_in);
         }
-        /* query_7 = 0.0f */
+        /* query_sum_4 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query_7 + i, splat_v4(0.0f));
+            store_v4(query_sum_4 + i, splat_v4(0.0f));
         }
-        /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+        /* q_tile = q_tile - (query_sum_3 * 0.015625f); query_sum_4 += q_tile * q_tile */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_7 = load_v4(query_5 + i) * 0.015625f;
-            vec_v4 query_7_in = (vec_v4){0};
+            const vec_v4 t_7 = load_v4(query_sum_3 + i) * 0.015625f;
+            vec_v4 query_sum_4_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 q_tile_6 = load_v4(q_tile + d * 32 + i);
                 const vec_v4 q_tile_new8 = q_tile_6 - t_7;
                 store_v4(q_tile + d * 32 + i, q_tile_new8);
-                query_7_in += q_tile_new8 * q_tile_new8;
+                query_sum_4_in += q_tile_new8 * q_tile_new8;
             }
-            store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
+            store_v4(query_sum_4 + i, load_v4(query_sum_4 + i) + query_sum_4_in);
         }
-        /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+        /* query_sum_4 = 1.0f / sqrt((query_sum_4 * 0.015625f) + 1e-05f) */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query_7 + i, 1.0f / sqrt_v4((load_v4(query_7 + i) * 0.015625f) + 1e-05f));
+            store_v4(query_sum_4 + i, 1.0f / sqrt_v4((load_v4(query_sum_4 + i) * 0.015625f) + 1e-05f));
         }
-        /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        /* query_4 = ((q_tile * query_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 query_7_9 = load_v4(query_7 + i);
+            const vec_v4 query_sum_4_9 = load_v4(query_sum_4 + i);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(query_9 + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * query_7_9) * sketch_g1_norm0_weight[d])
-                    + sketch_g1_norm0_bias[d]);
+                store_v4(query_4 + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * query_sum_4_9) *
+                    sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
-        /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-        dot0_v4(sketch_g1_w0, query_9, query_10);
-        /* query_12 = 0.0f */
+        /* query_w0[h][i] = sum over d of sketch_g1_w0 * query_4 */
+        dot0_v4(round_up(i1 - i0, 16), sketch_g1_w0, query_4, query_w0);
+        /* query_w1 = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    store_v4(query_12 + r * 32 + i, splat_v4(0.0f));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(query_w1 + r * 32 + i, splat_v4(0.0f));
                 }
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
-            /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
+            /* query_5 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_v4 query_10_10 = load_v4(query_10 + h * 32 + i);
-                    store_v4(query_11 + (h - h0) * 32 + i, (query_10_10 * 0.5f) * (tanh_v4((query_10_10 + (((query_10_10
-                        * query_10_10) * query_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_v4 query_w0_10 = load_v4(query_w0 + h * 32 + i);
+                    store_v4(query_5 + (h - h0) * 32 + i, (query_w0_10 * 0.5f) * (tanh_v4((query_w0_10 + (((query_w0_10
+                        * query_w0_10) * query_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
-            /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-            dot1_v4(h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
+            /* query_w1[r][i] += sum over h of sketch_g1_w1 * query_5 */
+            dot1_v4(round_up(i1 - i0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, query_5, query_w1);
         }
-        /* query_13 = 0.0f */
+        /* query_sum_5 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query_13 + i, splat_v4(0.0f));
+            store_v4(query_sum_5 + i, splat_v4(0.0f));
         }
-        /* query_13 += query_12 */
+        /* query_sum_5 += query_w1 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            vec_v4 query_13_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                query_13_in[u] = (vec_v4){0};
+            vec_v4 query_sum_5_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                query_sum_5_in[vector] = (vec_v4){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    query_13_in[u] += load_v4(query_12 + r * 32 + i);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    query_sum_5_in[vector] += load_v4(query_w1 + r * 32 + i);
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in[u]);
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                store_v4(query_sum_5 + i, load_v4(query_sum_5 + i) + query_sum_5_in[vector]);
             }
         }
-        /* query_15 = 0.0f */
+        /* query_sum_6 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query_15 + i, splat_v4(0.0f));
+            store_v4(query_sum_6 + i, splat_v4(0.0f));
         }
-        /* query_12 = query_12 - (query_13 * 0.015625f); query_15 += query_12 * query_12 */
+        /* query_w1 = query_w1 - (query_sum_5 * 0.015625f); query_sum_6 += query_w1 * query_w1 */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_12 = load_v4(query_13 + i) * 0.015625f;
-            vec_v4 query_15_in = (vec_v4){0};
+            const vec_v4 t_12 = load_v4(query_sum_5 + i) * 0.015625f;
+            vec_v4 query_sum_6_in = (vec_v4){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v4 query_12_11 = load_v4(query_12 + r * 32 + i);
-                const vec_v4 query_12_new13 = query_12_11 - t_12;
-                store_v4(query_12 + r * 32 + i, query_12_new13);
-                query_15_in += query_12_new13 * query_12_new13;
+                const vec_v4 query_w1_11 = load_v4(query_w1 + r * 32 + i);
+                const vec_v4 query_w1_new13 = query_w1_11 - t_12;
+                store_v4(query_w1 + r * 32 + i, query_w1_new13);
+                query_sum_6_in += query_w1_new13 * query_w1_new13;
             }
-            store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
+            store_v4(query_sum_6 + i, load_v4(query_sum_6 + i) + query_sum_6_in);
         }
-        /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+        /* query_w1 = ((query_w1 * (1.0f / sqrt((query_sum_6 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.015625f) + 1e-05f);
+            const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(query_sum_6 + i) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(query_12 + r * 32 + i, ((load_v4(query_12 + r * 32 + i) * t_14) * sketch_g1_norm1_weight[r]) +
+                store_v4(query_w1 + r * 32 + i, ((load_v4(query_w1 + r * 32 + i) * t_14) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
-        /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-        dot0_v4(sketch_g1_w2, query_12, query_17);
-        /* query_19 = 0.0f */
+        /* query_w2[h][i] = sum over r of sketch_g1_w2 * query_w1 */
+        dot0_v4(round_up(i1 - i0, 16), sketch_g1_w2, query_w1, query_w2);
+        /* query_w3 = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    store_v4(query_19 + r * 32 + i, splat_v4(0.0f));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(query_w3 + r * 32 + i, splat_v4(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+                /* query_8 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 query_17_15 = load_v4(query_17 + h * 32 + i);
-                        store_v4(query_18 + (h - h0) * 32 + i, (query_17_15 * 0.5f) * (tanh_v4((query_17_15 +
-                            (((query_17_15 * query_17_15) * query_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v4 query_w2_15 = load_v4(query_w2 + h * 32 + i);
+                        store_v4(query_8 + (h - h0) * 32 + i, (query_w2_15 * 0.5f) * (tanh_v4((query_w2_15 +
+                            (((query_w2_15 * query_w2_15) * query_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-                dot1_v4(h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+                /* query_w3[r][i] += sum over h of sketch_g1_w3 * query_8 */
+                dot1_v4(round_up(i1 - i0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, query_8, query_w3);
             }
         }
-        /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        /* q_tile = ((q_tile * query_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 query_7_16 = load_v4(query_7 + i);
+            const vec_v4 query_sum_4_16 = load_v4(query_sum_4 + i);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(q_tile + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * query_7_16) * sketch_g2_norm0_weight[d])
-                    + sketch_g2_norm0_bias[d]);
+                store_v4(q_tile + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * query_sum_4_16) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
-        /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-        dot0_v4(sketch_g2_w0, q_tile, query_21);
-        /* query_23 = 0.0f */
+        /* query_w0_2[h][i] = sum over d of sketch_g2_w0 * q_tile */
+        dot0_v4(round_up(i1 - i0, 16), sketch_g2_w0, q_tile, query_w0_2);
+        /* query_w1_2 = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    store_v4(query_23 + r * 32 + i, splat_v4(0.0f));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(query_w1_2 + r * 32 + i, splat_v4(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
-                   0.7978846f) + 1.0f) */
+                /* query_10 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
+                   0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 query_21_17 = load_v4(query_21 + h * 32 + i);
-                        store_v4(query_22 + (h - h0) * 32 + i, (query_21_17 * 0.5f) * (tanh_v4((query_21_17 +
-                            (((query_21_17 * query_21_17) * query_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v4 query_w0_2_17 = load_v4(query_w0_2 + h * 32 + i);
+                        store_v4(query_10 + (h - h0) * 32 + i, (query_w0_2_17 * 0.5f) * (tanh_v4((query_w0_2_17 +
+                            (((query_w0_2_17 * query_w0_2_17) * query_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-                dot1_v4(h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+                /* query_w1_2[r][i] += sum over h of sketch_g2_w1 * query_10 */
+                dot1_v4(round_up(i1 - i0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, query_10, query_w1_2);
             }
         }
-        /* query_24 = 0.0f */
+        /* query_sum_7 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query_24 + i, splat_v4(0.0f));
+            store_v4(query_sum_7 + i, splat_v4(0.0f));
         }
-        /* query_24 += query_23 */
+        /* query_sum_7 += query_w1_2 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            vec_v4 query_24_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                query_24_in[u] = (vec_v4){0};
+            vec_v4 query_sum_7_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                query_sum_7_in[vector] = (vec_v4){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    query_24_in[u] += load_v4(query_23 + r * 32 + i);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    query_sum_7_in[vector] += load_v4(query_w1_2 + r * 32 + i);
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in[u]);
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                store_v4(query_sum_7 + i, load_v4(query_sum_7 + i) + query_sum_7_in[vector]);
             }
         }
-        /* query_26 = 0.0f */
+        /* query_sum_8 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query_26 + i, splat_v4(0.0f));
+            store_v4(query_sum_8 + i, splat_v4(0.0f));
         }
-        /* query_23 = query_23 - (query_24 * 0.015625f); query_26 += query_23 * query_23 */
+        /* query_w1_2 = query_w1_2 - (query_sum_7 * 0.015625f); query_sum_8 += query_w1_2 * query_w1_2 */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_19 = load_v4(query_24 + i) * 0.015625f;
-            vec_v4 query_26_in = (vec_v4){0};
+            const vec_v4 t_19 = load_v4(query_sum_7 + i) * 0.015625f;
+            vec_v4 query_sum_8_in = (vec_v4){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v4 query_23_18 = load_v4(query_23 + r * 32 + i);
-                const vec_v4 query_23_new20 = query_23_18 - t_19;
-                store_v4(query_23 + r * 32 + i, query_23_new20);
-                query_26_in += query_23_new20 * query_23_new20;
+                const vec_v4 query_w1_2_18 = load_v4(query_w1_2 + r * 32 + i);
+                const vec_v4 query_w1_2_new20 = query_w1_2_18 - t_19;
+                store_v4(query_w1_2 + r * 32 + i, query_w1_2_new20);
+                query_sum_8_in += query_w1_2_new20 * query_w1_2_new20;
             }
-            store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
+            store_v4(query_sum_8 + i, load_v4(query_sum_8 + i) + query_sum_8_in);
         }
-        /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+        /* query_w1_2 = ((query_w1_2 * (1.0f / sqrt((query_sum_8 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.015625f) + 1e-05f);
+            const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(query_sum_8 + i) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(query_23 + r * 32 + i, ((load_v4(query_23 + r * 32 + i) * t_21) * sketch_g2_norm1_weight[r]) +
-                    sketch_g2_norm1_bias[r]);
+                store_v4(query_w1_2 + r * 32 + i, ((load_v4(query_w1_2 + r * 32 + i) * t_21) *
+                    sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
             }
         }
-        /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-        dot0_v4(sketch_g2_w2, query_23, query_28);
-        /* query_30 = 0.0f */
+        /* query_w2_2[h][i] = sum over r of sketch_g2_w2 * query_w1_2 */
+        dot0_v4(round_up(i1 - i0, 16), sketch_g2_w2, query_w1_2, query_w2_2);
+        /* query_w3_2 = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    store_v4(query_30 + r * 32 + i, splat_v4(0.0f));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(query_w3_2 + r * 32 + i, splat_v4(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
-                   0.7978846f) + 1.0f) */
+                /* query_13 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
+                   0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 query_28_22 = load_v4(query_28 + h * 32 + i);
-                        store_v4(query_29 + (h - h0) * 32 + i, (query_28_22 * 0.5f) * (tanh_v4((query_28_22 +
-                            (((query_28_22 * query_28_22) * query_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v4 query_w2_2_22 = load_v4(query_w2_2 + h * 32 + i);
+                        store_v4(query_13 + (h - h0) * 32 + i, (query_w2_2_22 * 0.5f) * (tanh_v4((query_w2_2_22 +
+                            (((query_w2_2_22 * query_w2_2_22) * query_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-                dot1_v4(h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+                /* query_w3_2[r][i] += sum over h of sketch_g2_w3 * query_13 */
+                dot1_v4(round_up(i1 - i0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, query_13, query_w3_2);
             }
         }
-        /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
+        /* query_14 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(query_31 + r * 32 + i, tanh_v4((load_v4(query_19 + r * 32 + i) * load_v4(query_30 + r * 32 +
+                store_v4(query_14 + r * 32 + i, tanh_v4((load_v4(query_w3 + r * 32 + i) * load_v4(query_w3_2 + r * 32 +
                     i)) * 0.125f) * 8.0f);
             }
         }
@@ -1039,7 +1114,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                     store_v4(sum + e * 32 + i, splat_v4(0.0f));
                     store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
                 }
@@ -1052,310 +1127,310 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
-        /* key = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key + j, splat_v4(0.0f));
+            store_v4(key_sum + j, splat_v4(0.0f));
         }
-        /* key += k_tile */
+        /* key_sum += k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            vec_v4 key_in[3];
-            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                key_in[u] = (vec_v4){0};
+            vec_v4 key_sum_in[3];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                key_sum_in[vector] = (vec_v4){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_in[u] += load_v4(k_tile + d * 96 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                    key_sum_in[vector] += load_v4(k_tile + d * 96 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3 = 0.0f */
+        /* key_sum_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_3 + j, splat_v4(0.0f));
+            store_v4(key_sum_2 + j, splat_v4(0.0f));
         }
-        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_24 = load_v4(key + j) * 0.015625f;
-            vec_v4 key_3_in = (vec_v4){0};
+            const vec_v4 t_24 = load_v4(key_sum + j) * 0.015625f;
+            vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_23 = load_v4(k_tile + d * 96 + j);
                 const vec_v4 k_tile_new25 = k_tile_23 - t_24;
                 store_v4(k_tile + d * 96 + j, k_tile_new25);
-                key_3_in += k_tile_new25 * k_tile_new25;
+                key_sum_2_in += k_tile_new25 * k_tile_new25;
             }
-            store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+            store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
         }
-        /* key_5 = 0.0f */
+        /* key_sum_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_5 + j, splat_v4(0.0f));
+            store_v4(key_sum_3 + j, splat_v4(0.0f));
         }
-        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        /* k_tile = k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f)); key_sum_3 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_27 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_v4 key_5_in = (vec_v4){0};
+            const vec_v4 t_27 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            vec_v4 key_sum_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_26 = load_v4(k_tile + d * 96 + j);
                 const vec_v4 k_tile_new28 = k_tile_26 * t_27;
                 store_v4(k_tile + d * 96 + j, k_tile_new28);
-                key_5_in += k_tile_new28;
+                key_sum_3_in += k_tile_new28;
             }
-            store_v4(key_5 + j, load_v4(key_5 + j) + key_5_in);
+            store_v4(key_sum_3 + j, load_v4(key_sum_3 + j) + key_sum_3_in);
         }
-        /* key_7 = 0.0f */
+        /* key_sum_4 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_7 + j, splat_v4(0.0f));
+            store_v4(key_sum_4 + j, splat_v4(0.0f));
         }
-        /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
+        /* k_tile = k_tile - (key_sum_3 * 0.015625f); key_sum_4 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_30 = load_v4(key_5 + j) * 0.015625f;
-            vec_v4 key_7_in = (vec_v4){0};
+            const vec_v4 t_30 = load_v4(key_sum_3 + j) * 0.015625f;
+            vec_v4 key_sum_4_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_29 = load_v4(k_tile + d * 96 + j);
                 const vec_v4 k_tile_new31 = k_tile_29 - t_30;
                 store_v4(k_tile + d * 96 + j, k_tile_new31);
-                key_7_in += k_tile_new31 * k_tile_new31;
+                key_sum_4_in += k_tile_new31 * k_tile_new31;
             }
-            store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
+            store_v4(key_sum_4 + j, load_v4(key_sum_4 + j) + key_sum_4_in);
         }
-        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        /* key_sum_4 = 1.0f / sqrt((key_sum_4 * 0.015625f) + 1e-05f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_7 + j, 1.0f / sqrt_v4((load_v4(key_7 + j) * 0.015625f) + 1e-05f));
+            store_v4(key_sum_4 + j, 1.0f / sqrt_v4((load_v4(key_sum_4 + j) * 0.015625f) + 1e-05f));
         }
-        /* key_9 = ((k_tile * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        /* key_4 = ((k_tile * key_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_7_32 = load_v4(key_7 + j);
+            const vec_v4 key_sum_4_32 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_9 + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * key_7_32) * sketch_g1_norm0_weight[d]) +
-                    sketch_g1_norm0_bias[d]);
+                store_v4(key_4 + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * key_sum_4_32) * sketch_g1_norm0_weight[d])
+                    + sketch_g1_norm0_bias[d]);
             }
         }
-        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot2_v4(round_up(j1 - j0, 48), sketch_g1_w0, key_9, key_10);
-        /* key_12 = 0.0f */
+        /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
+        dot2_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
+        /* key_w1 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key_12 + r * 96 + j, splat_v4(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                    store_v4(key_w1 + r * 96 + j, splat_v4(0.0f));
                 }
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
-            /* key_11 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) +
+            /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_v4 key_10_33 = load_v4(key_10 + h * 96 + j);
-                    store_v4(key_11 + (h - h0) * 96 + j, (key_10_33 * 0.5f) * (tanh_v4((key_10_33 + (((key_10_33 *
-                        key_10_33) * key_10_33) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_v4 key_w0_33 = load_v4(key_w0 + h * 96 + j);
+                    store_v4(key_5 + (h - h0) * 96 + j, (key_w0_33 * 0.5f) * (tanh_v4((key_w0_33 + (((key_w0_33 *
+                        key_w0_33) * key_w0_33) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
-            /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot3_v4(round_up(j1 - j0, 48), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            /* key_w1[r][j] += sum over h of sketch_g1_w1 * key_5 */
+            dot3_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
         }
-        /* key_13 = 0.0f */
+        /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_13 + j, splat_v4(0.0f));
+            store_v4(key_sum_5 + j, splat_v4(0.0f));
         }
-        /* key_13 += key_12 */
+        /* key_sum_5 += key_w1 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            vec_v4 key_13_in[3];
-            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                key_13_in[u] = (vec_v4){0};
+            vec_v4 key_sum_5_in[3];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                key_sum_5_in[vector] = (vec_v4){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_13_in[u] += load_v4(key_12 + r * 96 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                    key_sum_5_in[vector] += load_v4(key_w1 + r * 96 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                store_v4(key_sum_5 + j, load_v4(key_sum_5 + j) + key_sum_5_in[vector]);
             }
         }
-        /* key_15 = 0.0f */
+        /* key_sum_6 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_15 + j, splat_v4(0.0f));
+            store_v4(key_sum_6 + j, splat_v4(0.0f));
         }
-        /* key_12 = key_12 - (key_13 * 0.015625f); key_15 += key_12 * key_12 */
+        /* key_w1 = key_w1 - (key_sum_5 * 0.015625f); key_sum_6 += key_w1 * key_w1 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_35 = load_v4(key_13 + j) * 0.015625f;
-            vec_v4 key_15_in = (vec_v4){0};
+            const vec_v4 t_35 = load_v4(key_sum_5 + j) * 0.015625f;
+            vec_v4 key_sum_6_in = (vec_v4){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v4 key_12_34 = load_v4(key_12 + r * 96 + j);
-                const vec_v4 key_12_new36 = key_12_34 - t_35;
-                store_v4(key_12 + r * 96 + j, key_12_new36);
-                key_15_in += key_12_new36 * key_12_new36;
+                const vec_v4 key_w1_34 = load_v4(key_w1 + r * 96 + j);
+                const vec_v4 key_w1_new36 = key_w1_34 - t_35;
+                store_v4(key_w1 + r * 96 + j, key_w1_new36);
+                key_sum_6_in += key_w1_new36 * key_w1_new36;
             }
-            store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
+            store_v4(key_sum_6 + j, load_v4(key_sum_6 + j) + key_sum_6_in);
         }
-        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+        /* key_w1 = ((key_w1 * (1.0f / sqrt((key_sum_6 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_37 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.015625f) + 1e-05f);
+            const vec_v4 t_37 = 1.0f / sqrt_v4((load_v4(key_sum_6 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_12 + r * 96 + j, ((load_v4(key_12 + r * 96 + j) * t_37) * sketch_g1_norm1_weight[r]) +
+                store_v4(key_w1 + r * 96 + j, ((load_v4(key_w1 + r * 96 + j) * t_37) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
-        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot2_v4(round_up(j1 - j0, 48), sketch_g1_w2, key_12, key_17);
-        /* key_19 = 0.0f */
+        /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
+        dot2_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
+        /* key_w3 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key_19 + r * 96 + j, splat_v4(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                    store_v4(key_w3 + r * 96 + j, splat_v4(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_18 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
+                   1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 key_17_38 = load_v4(key_17 + h * 96 + j);
-                        store_v4(key_18 + (h - h0) * 96 + j, (key_17_38 * 0.5f) * (tanh_v4((key_17_38 + (((key_17_38 *
-                            key_17_38) * key_17_38) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v4 key_w2_38 = load_v4(key_w2 + h * 96 + j);
+                        store_v4(key_8 + (h - h0) * 96 + j, (key_w2_38 * 0.5f) * (tanh_v4((key_w2_38 + (((key_w2_38 *
+                            key_w2_38) * key_w2_38) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot3_v4(round_up(j1 - j0, 48), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                /* key_w3[r][j] += sum over h of sketch_g1_w3 * key_8 */
+                dot3_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
             }
         }
-        /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_7_39 = load_v4(key_7 + j);
+            const vec_v4 key_sum_4_39 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * key_7_39) * sketch_g2_norm0_weight[d]) +
-                    sketch_g2_norm0_bias[d]);
+                store_v4(k_tile + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * key_sum_4_39) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
-        /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot2_v4(round_up(j1 - j0, 48), sketch_g2_w0, k_tile, key_21);
-        /* key_23 = 0.0f */
+        /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
+        dot2_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_w0_2);
+        /* key_w1_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key_23 + r * 96 + j, splat_v4(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                    store_v4(key_w1_2 + r * 96 + j, splat_v4(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_22 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 key_21_40 = load_v4(key_21 + h * 96 + j);
-                        store_v4(key_22 + (h - h0) * 96 + j, (key_21_40 * 0.5f) * (tanh_v4((key_21_40 + (((key_21_40 *
-                            key_21_40) * key_21_40) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v4 key_w0_2_40 = load_v4(key_w0_2 + h * 96 + j);
+                        store_v4(key_10 + (h - h0) * 96 + j, (key_w0_2_40 * 0.5f) * (tanh_v4((key_w0_2_40 +
+                            (((key_w0_2_40 * key_w0_2_40) * key_w0_2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot3_v4(round_up(j1 - j0, 48), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                /* key_w1_2[r][j] += sum over h of sketch_g2_w1 * key_10 */
+                dot3_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
             }
         }
-        /* key_24 = 0.0f */
+        /* key_sum_7 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_24 + j, splat_v4(0.0f));
+            store_v4(key_sum_7 + j, splat_v4(0.0f));
         }
-        /* key_24 += key_23 */
+        /* key_sum_7 += key_w1_2 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            vec_v4 key_24_in[3];
-            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                key_24_in[u] = (vec_v4){0};
+            vec_v4 key_sum_7_in[3];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                key_sum_7_in[vector] = (vec_v4){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    key_24_in[u] += load_v4(key_23 + r * 96 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                    key_sum_7_in[vector] += load_v4(key_w1_2 + r * 96 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                store_v4(key_sum_7 + j, load_v4(key_sum_7 + j) + key_sum_7_in[vector]);
             }
         }
-        /* key_26 = 0.0f */
+        /* key_sum_8 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_26 + j, splat_v4(0.0f));
+            store_v4(key_sum_8 + j, splat_v4(0.0f));
         }
-        /* key_23 = key_23 - (key_24 * 0.015625f); key_26 += key_23 * key_23 */
+        /* key_w1_2 = key_w1_2 - (key_sum_7 * 0.015625f); key_sum_8 += key_w1_2 * key_w1_2 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_42 = load_v4(key_24 + j) * 0.015625f;
-            vec_v4 key_26_in = (vec_v4){0};
+            const vec_v4 t_42 = load_v4(key_sum_7 + j) * 0.015625f;
+            vec_v4 key_sum_8_in = (vec_v4){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v4 key_23_41 = load_v4(key_23 + r * 96 + j);
-                const vec_v4 key_23_new43 = key_23_41 - t_42;
-                store_v4(key_23 + r * 96 + j, key_23_new43);
-                key_26_in += key_23_new43 * key_23_new43;
+                const vec_v4 key_w1_2_41 = load_v4(key_w1_2 + r * 96 + j);
+                const vec_v4 key_w1_2_new43 = key_w1_2_41 - t_42;
+                store_v4(key_w1_2 + r * 96 + j, key_w1_2_new43);
+                key_sum_8_in += key_w1_2_new43 * key_w1_2_new43;
             }
-            store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
+            store_v4(key_sum_8 + j, load_v4(key_sum_8 + j) + key_sum_8_in);
         }
-        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+        /* key_w1_2 = ((key_w1_2 * (1.0f / sqrt((key_sum_8 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_44 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.015625f) + 1e-05f);
+            const vec_v4 t_44 = 1.0f / sqrt_v4((load_v4(key_sum_8 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_23 + r * 96 + j, ((load_v4(key_23 + r * 96 + j) * t_44) * sketch_g2_norm1_weight[r]) +
+                store_v4(key_w1_2 + r * 96 + j, ((load_v4(key_w1_2 + r * 96 + j) * t_44) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
-        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot2_v4(round_up(j1 - j0, 48), sketch_g2_w2, key_23, key_28);
-        /* key_30 = 0.0f */
+        /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
+        dot2_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
+        /* key_w3_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 3; u++, j += 16) {
-                    store_v4(key_30 + r * 96 + j, splat_v4(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
+                    store_v4(key_w3_2 + r * 96 + j, splat_v4(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_29 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 key_28_45 = load_v4(key_28 + h * 96 + j);
-                        store_v4(key_29 + (h - h0) * 96 + j, (key_28_45 * 0.5f) * (tanh_v4((key_28_45 + (((key_28_45 *
-                            key_28_45) * key_28_45) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v4 key_w2_2_45 = load_v4(key_w2_2 + h * 96 + j);
+                        store_v4(key_13 + (h - h0) * 96 + j, (key_w2_2_45 * 0.5f) * (tanh_v4((key_w2_2_45 +
+                            (((key_w2_2_45 * key_w2_2_45) * key_w2_2_45) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot3_v4(round_up(j1 - j0, 48), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                /* key_w3_2[r][j] += sum over h of sketch_g2_w3 * key_13 */
+                dot3_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
             }
         }
-        /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
+        /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_19 + r * 96 + j, tanh_v4((load_v4(key_19 + r * 96 + j) * load_v4(key_30 + r * 96 + j)) *
+                store_v4(key_w3 + r * 96 + j, tanh_v4((load_v4(key_w3 + r * 96 + j) * load_v4(key_w3_2 + r * 96 + j)) *
                     0.125f) * 8.0f);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
             const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
-            float *const query_31 = all_query_31 + (i0 - i_block) / 32 * 2048;
+            float *const query_14 = all_query_14 + (i0 - i_block) / 32 * 2048;
             float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
-            /* score[j][i] = sum over r of key_19 * query_31 */
-            dot4_v4(j1 - j0, key_19, query_31, score);
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            /* score[j][i] = sum over r of key_w3 * query_14 */
+            dot4_v4(round_up(i1 - i0, 16), j1 - j0, key_w3, query_14, score);
             /* score = score * score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                         const vec_v4 score_46 = load_v4(score + j * 32 + i);
                         store_v4(score + j * 32 + i, score_46 * score_46);
                     }
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
                 const int64_t t_47 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1369,22 +1444,22 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
             /* row_sum += score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 vec_v4 row_sum_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    row_sum_in[u] = (vec_v4){0};
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    row_sum_in[vector] = (vec_v4){0};
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                        row_sum_in[u] += load_v4(score + j * 32 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                        row_sum_in[vector] += load_v4(score + j * 32 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
                 }
             }
             /* sum[e][i] += sum over j of v * score */
             if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot5_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot5_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 seen[2];
                     if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -1395,7 +1470,7 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
                     add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, seen, i1 - i0);
                 }
             } else
-                dot6_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot6_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
     {
@@ -1417,40 +1492,40 @@ TARGET_v4 static void polysketch_learned_r64_rows_v4(const struct call *call, in
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4 APART void polysketch_learned_r64_begin_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 2080);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
-    float *const carried_2 = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
+    float *const carried = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 16) {
-        store_v4(carried + f, splat_v4(0.0f));
-        store_v4(carried_compensation + f, splat_v4(0.0f));
+        store_v4(carried_sum + f, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + f, splat_v4(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(carried_2 + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_2_compensation + f * 64 + e, splat_v4(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + f * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -1474,40 +1549,40 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_7 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_9 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
-    float *const key_10 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_11 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_12 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
-    float *const key_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_15 = (float *)(void *)(part->work + 16896); /* [j: 64] */
-    float *const key_17 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_18 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_19 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
-    float *const key_21 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_22 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_23 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
-    float *const key_24 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_26 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_28 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_29 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_30 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
-    float *const key_32 = (float *)(void *)(part->work + 16896); /* [f: 192, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
+    float *const key_w0 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
+    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
+    float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 16896); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
+    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
+    float *const key_10 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
+    float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
+    float *const key_13 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
+    float *const key_features_2 = (float *)(void *)(part->work + 16896); /* [f: 192, j: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
-    /* state = 0.0f */
+    /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 16) {
-        store_v4(state + (chunk - chunk0) * 135200 + f, splat_v4(0.0f));
+        store_v4(state_sum + (chunk - chunk0) * 135200 + f, splat_v4(0.0f));
     }
-    /* state_2 = 0.0f */
+    /* state = 0.0f */
     for (int64_t f = 0; f < 2080; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, splat_v4(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 135200 + f * 64 + e, splat_v4(0.0f));
             }
         }
     }
@@ -1517,363 +1592,365 @@ TARGET_v4 APART void polysketch_learned_r64_keys_v4(const struct call *call, int
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
-        /* key = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key + j, splat_v4(0.0f));
+            store_v4(key_sum + j, splat_v4(0.0f));
         }
-        /* key += k_tile */
+        /* key_sum += k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            vec_v4 key_in[4];
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                key_in[u] = (vec_v4){0};
+            vec_v4 key_sum_in[4];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                key_sum_in[vector] = (vec_v4){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    key_in[u] += load_v4(k_tile + d * 64 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    key_sum_in[vector] += load_v4(k_tile + d * 64 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3 = 0.0f */
+        /* key_sum_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_3 + j, splat_v4(0.0f));
+            store_v4(key_sum_2 + j, splat_v4(0.0f));
         }
-        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_1 = load_v4(key + j) * 0.015625f;
-            vec_v4 key_3_in = (vec_v4){0};
+            const vec_v4 t_1 = load_v4(key_sum + j) * 0.015625f;
+            vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_0 = load_v4(k_tile + d * 64 + j);
                 const vec_v4 k_tile_new2 = k_tile_0 - t_1;
                 store_v4(k_tile + d * 64 + j, k_tile_new2);
-                key_3_in += k_tile_new2 * k_tile_new2;
+                key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
-            store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+            store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
         }
-        /* key_5 = 0.0f */
+        /* key_sum_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_5 + j, splat_v4(0.0f));
+            store_v4(key_sum_3 + j, splat_v4(0.0f));
         }
-        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        /* k_tile = k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f)); key_sum_3 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_v4 key_5_in = (vec_v4){0};
+            const vec_v4 t_4 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            vec_v4 key_sum_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_3 = load_v4(k_tile + d * 64 + j);
                 const vec_v4 k_tile_new5 = k_tile_3 * t_4;
                 store_v4(k_tile + d * 64 + j, k_tile_new5);
-                key_5_in += k_tile_new5;
+                key_sum_3_in += k_tile_new5;
             }
-            store_v4(key_5 + j, load_v4(key_5 + j) + key_5_in);
+            store_v4(key_sum_3 + j, load_v4(key_sum_3 + j) + key_sum_3_in);
         }
-        /* key_7 = 0.0f */
+        /* key_sum_4 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_7 + j, splat_v4(0.0f));
+            store_v4(key_sum_4 + j, splat_v4(0.0f));
         }
-        /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
+        /* k_tile = k_tile - (key_sum_3 * 0.015625f); key_sum_4 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_7 = load_v4(key_5 + j) * 0.015625f;
-            vec_v4 key_7_in = (vec_v4){0};
+            const vec_v4 t_7 = load_v4(key_sum_3 + j) * 0.015625f;
+            vec_v4 key_sum_4_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_6 = load_v4(k_tile + d * 64 + j);
                 const vec_v4 k_tile_new8 = k_tile_6 - t_7;
                 store_v4(k_tile + d * 64 + j, k_tile_new8);
-                key_7_in += k_tile_new8 * k_tile_new8;
+                key_sum_4_in += k_tile_new8 * k_tile_new8;
             }
-            store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
+            store_v4(key_sum_4 + j, load_v4(key_sum_4 + j) + key_sum_4_in);
         }
-        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        /* key_sum_4 = 1.0f / sqrt((key_sum_4 * 0.015625f) + 1e-05f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_7 + j, 1.0f / sqrt_v4((load_v4(key_7 + j) * 0.015625f) + 1e-05f));
+            store_v4(key_sum_4 + j, 1.0f / sqrt_v4((load_v4(key_sum_4 + j) * 0.015625f) + 1e-05f));
         }
-        /* key_9 = ((k_tile * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        /* key_4 = ((k_tile * key_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_7_9 = load_v4(key_7 + j);
+            const vec_v4 key_sum_4_9 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_9 + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_7_9) * sketch_g1_norm0_weight[d]) +
-                    sketch_g1_norm0_bias[d]);
+                store_v4(key_4 + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_9) * sketch_g1_norm0_weight[d])
+                    + sketch_g1_norm0_bias[d]);
             }
         }
-        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot7_v4(sketch_g1_w0, key_9, key_10);
-        /* key_12 = 0.0f */
+        /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
+        dot7_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
+        /* key_w1 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    store_v4(key_12 + r * 64 + j, splat_v4(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(key_w1 + r * 64 + j, splat_v4(0.0f));
                 }
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
-            /* key_11 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) +
+            /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_v4 key_10_10 = load_v4(key_10 + h * 64 + j);
-                    store_v4(key_11 + (h - h0) * 64 + j, (key_10_10 * 0.5f) * (tanh_v4((key_10_10 + (((key_10_10 *
-                        key_10_10) * key_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_v4 key_w0_10 = load_v4(key_w0 + h * 64 + j);
+                    store_v4(key_5 + (h - h0) * 64 + j, (key_w0_10 * 0.5f) * (tanh_v4((key_w0_10 + (((key_w0_10 *
+                        key_w0_10) * key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
-            /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot8_v4(h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            /* key_w1[r][j] += sum over h of sketch_g1_w1 * key_5 */
+            dot8_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
         }
-        /* key_13 = 0.0f */
+        /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_13 + j, splat_v4(0.0f));
+            store_v4(key_sum_5 + j, splat_v4(0.0f));
         }
-        /* key_13 += key_12 */
+        /* key_sum_5 += key_w1 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            vec_v4 key_13_in[4];
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                key_13_in[u] = (vec_v4){0};
+            vec_v4 key_sum_5_in[4];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                key_sum_5_in[vector] = (vec_v4){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    key_13_in[u] += load_v4(key_12 + r * 64 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    key_sum_5_in[vector] += load_v4(key_w1 + r * 64 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                store_v4(key_sum_5 + j, load_v4(key_sum_5 + j) + key_sum_5_in[vector]);
             }
         }
-        /* key_15 = 0.0f */
+        /* key_sum_6 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_15 + j, splat_v4(0.0f));
+            store_v4(key_sum_6 + j, splat_v4(0.0f));
         }
-        /* key_12 = key_12 - (key_13 * 0.015625f); key_15 += key_12 * key_12 */
+        /* key_w1 = key_w1 - (key_sum_5 * 0.015625f); key_sum_6 += key_w1 * key_w1 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_12 = load_v4(key_13 + j) * 0.015625f;
-            vec_v4 key_15_in = (vec_v4){0};
+            const vec_v4 t_12 = load_v4(key_sum_5 + j) * 0.015625f;
+            vec_v4 key_sum_6_in = (vec_v4){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v4 key_12_11 = load_v4(key_12 + r * 64 + j);
-                const vec_v4 key_12_new13 = key_12_11 - t_12;
-                store_v4(key_12 + r * 64 + j, key_12_new13);
-                key_15_in += key_12_new13 * key_12_new13;
+                const vec_v4 key_w1_11 = load_v4(key_w1 + r * 64 + j);
+                const vec_v4 key_w1_new13 = key_w1_11 - t_12;
+                store_v4(key_w1 + r * 64 + j, key_w1_new13);
+                key_sum_6_in += key_w1_new13 * key_w1_new13;
             }
-            store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
+            store_v4(key_sum_6 + j, load_v4(key_sum_6 + j) + key_sum_6_in);
         }
-        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+        /* key_w1 = ((key_w1 * (1.0f / sqrt((key_sum_6 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.015625f) + 1e-05f);
+            const vec_v4 t_14 = 1.0f / sqrt_v4((load_v4(key_sum_6 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_12 + r * 64 + j, ((load_v4(key_12 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
+                store_v4(key_w1 + r * 64 + j, ((load_v4(key_w1 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
-        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot7_v4(sketch_g1_w2, key_12, key_17);
-        /* key_19 = 0.0f */
+        /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
+        dot7_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
+        /* key_w3 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    store_v4(key_19 + r * 64 + j, splat_v4(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(key_w3 + r * 64 + j, splat_v4(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_18 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
+                   1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 key_17_15 = load_v4(key_17 + h * 64 + j);
-                        store_v4(key_18 + (h - h0) * 64 + j, (key_17_15 * 0.5f) * (tanh_v4((key_17_15 + (((key_17_15 *
-                            key_17_15) * key_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v4 key_w2_15 = load_v4(key_w2 + h * 64 + j);
+                        store_v4(key_8 + (h - h0) * 64 + j, (key_w2_15 * 0.5f) * (tanh_v4((key_w2_15 + (((key_w2_15 *
+                            key_w2_15) * key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot8_v4(h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                /* key_w3[r][j] += sum over h of sketch_g1_w3 * key_8 */
+                dot8_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
             }
         }
-        /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_7_16 = load_v4(key_7 + j);
+            const vec_v4 key_sum_4_16 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_7_16) * sketch_g2_norm0_weight[d]) +
-                    sketch_g2_norm0_bias[d]);
+                store_v4(k_tile + d * 64 + j, ((load_v4(k_tile + d * 64 + j) * key_sum_4_16) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
-        /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot7_v4(sketch_g2_w0, k_tile, key_21);
-        /* key_23 = 0.0f */
+        /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
+        dot7_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_w0_2);
+        /* key_w1_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    store_v4(key_23 + r * 64 + j, splat_v4(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(key_w1_2 + r * 64 + j, splat_v4(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_22 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 key_21_17 = load_v4(key_21 + h * 64 + j);
-                        store_v4(key_22 + (h - h0) * 64 + j, (key_21_17 * 0.5f) * (tanh_v4((key_21_17 + (((key_21_17 *
-                            key_21_17) * key_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v4 key_w0_2_17 = load_v4(key_w0_2 + h * 64 + j);
+                        store_v4(key_10 + (h - h0) * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_v4((key_w0_2_17 +
+                            (((key_w0_2_17 * key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot8_v4(h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                /* key_w1_2[r][j] += sum over h of sketch_g2_w1 * key_10 */
+                dot8_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
             }
         }
-        /* key_24 = 0.0f */
+        /* key_sum_7 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_24 + j, splat_v4(0.0f));
+            store_v4(key_sum_7 + j, splat_v4(0.0f));
         }
-        /* key_24 += key_23 */
+        /* key_sum_7 += key_w1_2 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            vec_v4 key_24_in[4];
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                key_24_in[u] = (vec_v4){0};
+            vec_v4 key_sum_7_in[4];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                key_sum_7_in[vector] = (vec_v4){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    key_24_in[u] += load_v4(key_23 + r * 64 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    key_sum_7_in[vector] += load_v4(key_w1_2 + r * 64 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                store_v4(key_sum_7 + j, load_v4(key_sum_7 + j) + key_sum_7_in[vector]);
             }
         }
-        /* key_26 = 0.0f */
+        /* key_sum_8 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_26 + j, splat_v4(0.0f));
+            store_v4(key_sum_8 + j, splat_v4(0.0f));
         }
-        /* key_23 = key_23 - (key_24 * 0.015625f); key_26 += key_23 * key_23 */
+        /* key_w1_2 = key_w1_2 - (key_sum_7 * 0.015625f); key_sum_8 += key_w1_2 * key_w1_2 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_19 = load_v4(key_24 + j) * 0.015625f;
-            vec_v4 key_26_in = (vec_v4){0};
+            const vec_v4 t_19 = load_v4(key_sum_7 + j) * 0.015625f;
+            vec_v4 key_sum_8_in = (vec_v4){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v4 key_23_18 = load_v4(key_23 + r * 64 + j);
-                const vec_v4 key_23_new20 = key_23_18 - t_19;
-                store_v4(key_23 + r * 64 + j, key_23_new20);
-                key_26_in += key_23_new20 * key_23_new20;
+                const vec_v4 key_w1_2_18 = load_v4(key_w1_2 + r * 64 + j);
+                const vec_v4 key_w1_2_new20 = key_w1_2_18 - t_19;
+                store_v4(key_w1_2 + r * 64 + j, key_w1_2_new20);
+                key_sum_8_in += key_w1_2_new20 * key_w1_2_new20;
             }
-            store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
+            store_v4(key_sum_8 + j, load_v4(key_sum_8 + j) + key_sum_8_in);
         }
-        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+        /* key_w1_2 = ((key_w1_2 * (1.0f / sqrt((key_sum_8 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.015625f) + 1e-05f);
+            const vec_v4 t_21 = 1.0f / sqrt_v4((load_v4(key_sum_8 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_23 + r * 64 + j, ((load_v4(key_23 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) +
+                store_v4(key_w1_2 + r * 64 + j, ((load_v4(key_w1_2 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
-        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot7_v4(sketch_g2_w2, key_23, key_28);
-        /* key_30 = 0.0f */
+        /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
+        dot7_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
+        /* key_w3_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    store_v4(key_30 + r * 64 + j, splat_v4(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(key_w3_2 + r * 64 + j, splat_v4(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_29 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 key_28_22 = load_v4(key_28 + h * 64 + j);
-                        store_v4(key_29 + (h - h0) * 64 + j, (key_28_22 * 0.5f) * (tanh_v4((key_28_22 + (((key_28_22 *
-                            key_28_22) * key_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v4 key_w2_2_22 = load_v4(key_w2_2 + h * 64 + j);
+                        store_v4(key_13 + (h - h0) * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_v4((key_w2_2_22 +
+                            (((key_w2_2_22 * key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot8_v4(h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                /* key_w3_2[r][j] += sum over h of sketch_g2_w3 * key_13 */
+                dot8_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
             }
         }
-        /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
+        /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_19 + r * 64 + j, tanh_v4((load_v4(key_19 + r * 64 + j) * load_v4(key_30 + r * 64 + j)) *
+                store_v4(key_w3 + r * 64 + j, tanh_v4((load_v4(key_w3 + r * 64 + j) * load_v4(key_w3_2 + r * 64 + j)) *
                     0.125f) * 8.0f);
             }
         }
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
-            /* key_32 = key_19 * key_19 */
+            /* key_features_2 = key_w3 * key_w3 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                 for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                        store_v4(key_32 + (f - f0) * 64 + j, load_v4(key_19 + (f % 64) * 64 + j) * load_v4(key_19 + (((f
-                            % 64) + (f / 64)) % 64) * 64 + j));
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                        store_v4(key_features_2 + (f - f0) * 64 + j, load_v4(key_w3 + (f % 64) * 64 + j) *
+                            load_v4(key_w3 + (((f % 64) + (f / 64)) % 64) * 64 + j));
                     }
                 }
             }
-            /* state += key_32 */
+            /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v4 lane_sums = splat_v4(0);
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 term = load_v4(key_32 + (f - f0) * 64 + j);
+                    const vec_v4 term = load_v4(key_features_2 + (f - f0) * 64 + j);
                     lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0,
                         mask_v4), term, splat_v4(0));
                 }
                 const float total = lane_sum_v4(lane_sums);
-                state[(chunk - chunk0) * 135200 + f] += total;
+                state_sum[(chunk - chunk0) * 135200 + f] += total;
             }
-            /* state_2[f][e] += sum over j of key_32 * v */
-            dot9_v4(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 135200 + f0 * 64);
+            /* state[f][e] += sum over j of key_features_2 * v */
+            dot9_v4(f1 - f0, j1 - j0, key_features_2, v + j0 * v_row, v_row,
+                state + (chunk - chunk0) * 135200 + f0 * 64);
         }
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v4 APART void polysketch_learned_r64_fold_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 2080);
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
-    float *const carried_2 = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
+    float *const carried = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried += state; state = before */
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 before_new23 = load_v4(carried + f);
-            add_v4(carried + f, carried_compensation + f, load_v4(state + (chunk - chunk0) * 135200 + f), splat_v4(1));
-            store_v4(state + (chunk - chunk0) * 135200 + f, before_new23);
+            const vec_v4 before_sum_new23 = load_v4(carried_sum + f);
+            add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + (chunk - chunk0) * 135200 + f),
+                splat_v4(1));
+            store_v4(state_sum + (chunk - chunk0) * 135200 + f, before_sum_new23);
         }
-        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    const vec_v4 before_2_new24 = load_v4(carried_2 + f * 64 + e);
-                    add_v4(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
-                        load_v4(state_2 + (chunk - chunk0) * 135200 + f * 64 + e), splat_v4(1));
-                    store_v4(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, before_2_new24);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 before_new24 = load_v4(carried + f * 64 + e);
+                    add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 135200 + f * 64 + e), splat_v4(1));
+                    store_v4(state + (chunk - chunk0) * 135200 + f * 64 + e, before_new24);
                 }
             }
         }
     }
 }
 
-/* The queries of a chunk meet the states before it, and its own keys. */
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
 TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -1900,56 +1977,56 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const key_33 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_35 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_7 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_9 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
-    float *const query_10 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_11 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_12 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
-    float *const query_13 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_15 = (float *)(void *)(part->work + 16896); /* [i: 64] */
-    float *const query_17 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_18 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_19 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
-    float *const query_21 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_22 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_23 = (float *)(void *)(part->work + 197120); /* [r: 64, i: 64] */
-    float *const query_24 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_26 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_28 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_29 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_30 = (float *)(void *)(part->work + 197120); /* [r: 64, i: 64] */
-    float *const key_37 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_39 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_41 = (float *)(void *)(part->work + 16896); /* [d: 64, j: 64] */
-    float *const key_42 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_43 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_44 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
-    float *const key_45 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_47 = (float *)(void *)(part->work + 33280); /* [j: 64] */
-    float *const key_49 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_50 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_51 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
-    float *const key_53 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_54 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_55 = (float *)(void *)(part->work + 213504); /* [r: 64, j: 64] */
-    float *const key_56 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_58 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_60 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_61 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_62 = (float *)(void *)(part->work + 213504); /* [r: 64, j: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const key_sum_9 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_10 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_sum_3 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_sum_4 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
+    float *const query_w0 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
+    float *const query_w1 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
+    float *const query_sum_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_sum_6 = (float *)(void *)(part->work + 16896); /* [i: 64] */
+    float *const query_w2 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
+    float *const query_8 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
+    float *const query_w3 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
+    float *const query_w0_2 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
+    float *const query_10 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
+    float *const query_w1_2 = (float *)(void *)(part->work + 197120); /* [r: 64, i: 64] */
+    float *const query_sum_7 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_sum_8 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_w2_2 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
+    float *const query_13 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
+    float *const query_w3_2 = (float *)(void *)(part->work + 197120); /* [r: 64, i: 64] */
+    float *const key_sum_11 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_12 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_17 = (float *)(void *)(part->work + 16896); /* [d: 64, j: 64] */
+    float *const key_w0_3 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
+    float *const key_18 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
+    float *const key_w1_3 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
+    float *const key_sum_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_14 = (float *)(void *)(part->work + 33280); /* [j: 64] */
+    float *const key_w2_3 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
+    float *const key_21 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
+    float *const key_w3_3 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
+    float *const key_w0_4 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
+    float *const key_23 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
+    float *const key_w1_4 = (float *)(void *)(part->work + 213504); /* [r: 64, j: 64] */
+    float *const key_sum_15 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_16 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_w2_4 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
+    float *const key_26 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
+    float *const key_w3_4 = (float *)(void *)(part->work + 213504); /* [r: 64, j: 64] */
     float *const score = (float *)(void *)(part->work + 33280); /* [j: 64, i: 64] */
-    float *const query_32 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
-    float *const query_33 = (float *)(void *)(part->work + 229888); /* [i: 64] */
+    float *const query_14 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 229888); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 230144); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(part->work + 230400); /* [i: 64] */
-    float *const query_34 = (float *)(void *)(part->work + 230656); /* [e: 64, i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 230656); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 247040); /* [e: 64, i: 64] */
     float *const sum_compensation = (float *)(void *)(part->work + 263424); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
@@ -1965,337 +2042,341 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
             transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
-            /* query = 0.0f */
+            /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query + i, splat_v4(0.0f));
+                store_v4(query_sum + i, splat_v4(0.0f));
             }
-            /* query += q_tile */
+            /* query_sum += q_tile */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                vec_v4 query_in[4];
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    query_in[u] = (vec_v4){0};
+                vec_v4 query_sum_in[4];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    query_sum_in[vector] = (vec_v4){0};
                 }
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        query_in[u] += load_v4(q_tile + d * 64 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        query_sum_in[vector] += load_v4(q_tile + d * 64 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    store_v4(query + i, load_v4(query + i) + query_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    store_v4(query_sum + i, load_v4(query_sum + i) + query_sum_in[vector]);
                 }
             }
-            /* query_3 = 0.0f */
+            /* query_sum_2 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_3 + i, splat_v4(0.0f));
+                store_v4(query_sum_2 + i, splat_v4(0.0f));
             }
-            /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+            /* q_tile = q_tile - (query_sum * 0.015625f); query_sum_2 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_26 = load_v4(query + i) * 0.015625f;
-                vec_v4 query_3_in = (vec_v4){0};
+                const vec_v4 t_26 = load_v4(query_sum + i) * 0.015625f;
+                vec_v4 query_sum_2_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v4 q_tile_25 = load_v4(q_tile + d * 64 + i);
                     const vec_v4 q_tile_new27 = q_tile_25 - t_26;
                     store_v4(q_tile + d * 64 + i, q_tile_new27);
-                    query_3_in += q_tile_new27 * q_tile_new27;
+                    query_sum_2_in += q_tile_new27 * q_tile_new27;
                 }
-                store_v4(query_3 + i, load_v4(query_3 + i) + query_3_in);
+                store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in);
             }
-            /* query_5 = 0.0f */
+            /* query_sum_3 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_5 + i, splat_v4(0.0f));
+                store_v4(query_sum_3 + i, splat_v4(0.0f));
             }
-            /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+            /* q_tile = q_tile * (1.0f / sqrt((query_sum_2 * 0.015625f) + 1e-05f)); query_sum_3 += q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_29 = 1.0f / sqrt_v4((load_v4(query_3 + i) * 0.015625f) + 1e-05f);
-                vec_v4 query_5_in = (vec_v4){0};
+                const vec_v4 t_29 = 1.0f / sqrt_v4((load_v4(query_sum_2 + i) * 0.015625f) + 1e-05f);
+                vec_v4 query_sum_3_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v4 q_tile_28 = load_v4(q_tile + d * 64 + i);
                     const vec_v4 q_tile_new30 = q_tile_28 * t_29;
                     store_v4(q_tile + d * 64 + i, q_tile_new30);
-                    query_5_in += q_tile_new30;
+                    query_sum_3_in += q_tile_new30;
                 }
-                store_v4(query_5 + i, load_v4(query_5 + i) + query_5_in);
+                store_v4(query_sum_3 + i, load_v4(query_sum_3 + i) + query_sum_3_in);
             }
-            /* query_7 = 0.0f */
+            /* query_sum_4 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_7 + i, splat_v4(0.0f));
+                store_v4(query_sum_4 + i, splat_v4(0.0f));
             }
-            /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+            /* q_tile = q_tile - (query_sum_3 * 0.015625f); query_sum_4 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_32 = load_v4(query_5 + i) * 0.015625f;
-                vec_v4 query_7_in = (vec_v4){0};
+                const vec_v4 t_32 = load_v4(query_sum_3 + i) * 0.015625f;
+                vec_v4 query_sum_4_in = (vec_v4){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v4 q_tile_31 = load_v4(q_tile + d * 64 + i);
                     const vec_v4 q_tile_new33 = q_tile_31 - t_32;
                     store_v4(q_tile + d * 64 + i, q_tile_new33);
-                    query_7_in += q_tile_new33 * q_tile_new33;
+                    query_sum_4_in += q_tile_new33 * q_tile_new33;
                 }
-                store_v4(query_7 + i, load_v4(query_7 + i) + query_7_in);
+                store_v4(query_sum_4 + i, load_v4(query_sum_4 + i) + query_sum_4_in);
             }
-            /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+            /* query_sum_4 = 1.0f / sqrt((query_sum_4 * 0.015625f) + 1e-05f) */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_7 + i, 1.0f / sqrt_v4((load_v4(query_7 + i) * 0.015625f) + 1e-05f));
+                store_v4(query_sum_4 + i, 1.0f / sqrt_v4((load_v4(query_sum_4 + i) * 0.015625f) + 1e-05f));
             }
-            /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+            /* query_4 = ((q_tile * query_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_7_34 = load_v4(query_7 + i);
+                const vec_v4 query_sum_4_34 = load_v4(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(query_9 + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * query_7_34) *
+                    store_v4(query_4 + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * query_sum_4_34) *
                         sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                 }
             }
-            /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot7_v4(sketch_g1_w0, query_9, query_10);
-            /* query_12 = 0.0f */
+            /* query_w0[h][i] = sum over d of sketch_g1_w0 * query_4 */
+            dot7_v4(round_up(i1 - i0, 16), sketch_g1_w0, query_4, query_w0);
+            /* query_w1 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        store_v4(query_12 + r * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        store_v4(query_w1 + r * 64 + i, splat_v4(0.0f));
                     }
                 }
             }
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
+                /* query_5 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 query_10_35 = load_v4(query_10 + h * 64 + i);
-                        store_v4(query_11 + (h - h0) * 64 + i, (query_10_35 * 0.5f) * (tanh_v4((query_10_35 +
-                            (((query_10_35 * query_10_35) * query_10_35) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v4 query_w0_35 = load_v4(query_w0 + h * 64 + i);
+                        store_v4(query_5 + (h - h0) * 64 + i, (query_w0_35 * 0.5f) * (tanh_v4((query_w0_35 +
+                            (((query_w0_35 * query_w0_35) * query_w0_35) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-                dot8_v4(h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
+                /* query_w1[r][i] += sum over h of sketch_g1_w1 * query_5 */
+                dot8_v4(round_up(i1 - i0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, query_5, query_w1);
             }
-            /* query_13 = 0.0f */
+            /* query_sum_5 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_13 + i, splat_v4(0.0f));
+                store_v4(query_sum_5 + i, splat_v4(0.0f));
             }
-            /* query_13 += query_12 */
+            /* query_sum_5 += query_w1 */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                vec_v4 query_13_in[4];
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    query_13_in[u] = (vec_v4){0};
+                vec_v4 query_sum_5_in[4];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    query_sum_5_in[vector] = (vec_v4){0};
                 }
                 for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        query_13_in[u] += load_v4(query_12 + r * 64 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        query_sum_5_in[vector] += load_v4(query_w1 + r * 64 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    store_v4(query_13 + i, load_v4(query_13 + i) + query_13_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    store_v4(query_sum_5 + i, load_v4(query_sum_5 + i) + query_sum_5_in[vector]);
                 }
             }
-            /* query_15 = 0.0f */
+            /* query_sum_6 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_15 + i, splat_v4(0.0f));
+                store_v4(query_sum_6 + i, splat_v4(0.0f));
             }
-            /* query_12 = query_12 - (query_13 * 0.015625f); query_15 += query_12 * query_12 */
+            /* query_w1 = query_w1 - (query_sum_5 * 0.015625f); query_sum_6 += query_w1 * query_w1 */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_37 = load_v4(query_13 + i) * 0.015625f;
-                vec_v4 query_15_in = (vec_v4){0};
+                const vec_v4 t_37 = load_v4(query_sum_5 + i) * 0.015625f;
+                vec_v4 query_sum_6_in = (vec_v4){0};
                 for (int64_t r = 0; r < 64; r++) {
-                    const vec_v4 query_12_36 = load_v4(query_12 + r * 64 + i);
-                    const vec_v4 query_12_new38 = query_12_36 - t_37;
-                    store_v4(query_12 + r * 64 + i, query_12_new38);
-                    query_15_in += query_12_new38 * query_12_new38;
+                    const vec_v4 query_w1_36 = load_v4(query_w1 + r * 64 + i);
+                    const vec_v4 query_w1_new38 = query_w1_36 - t_37;
+                    store_v4(query_w1 + r * 64 + i, query_w1_new38);
+                    query_sum_6_in += query_w1_new38 * query_w1_new38;
                 }
-                store_v4(query_15 + i, load_v4(query_15 + i) + query_15_in);
+                store_v4(query_sum_6 + i, load_v4(query_sum_6 + i) + query_sum_6_in);
             }
-            /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+            /* query_w1 = ((query_w1 * (1.0f / sqrt((query_sum_6 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
                sketch.g1.norm1.bias */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_39 = 1.0f / sqrt_v4((load_v4(query_15 + i) * 0.015625f) + 1e-05f);
+                const vec_v4 t_39 = 1.0f / sqrt_v4((load_v4(query_sum_6 + i) * 0.015625f) + 1e-05f);
                 for (int64_t r = 0; r < 64; r++) {
-                    store_v4(query_12 + r * 64 + i, ((load_v4(query_12 + r * 64 + i) * t_39) *
+                    store_v4(query_w1 + r * 64 + i, ((load_v4(query_w1 + r * 64 + i) * t_39) *
                         sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
             }
-            /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot7_v4(sketch_g1_w2, query_12, query_17);
-            /* query_19 = 0.0f */
+            /* query_w2[h][i] = sum over r of sketch_g1_w2 * query_w1 */
+            dot7_v4(round_up(i1 - i0, 16), sketch_g1_w2, query_w1, query_w2);
+            /* query_w3 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        store_v4(query_19 + r * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        store_v4(query_w3 + r * 64 + i, splat_v4(0.0f));
                     }
                 }
             }
             {
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                     const int64_t h1 = min(h0 + 192, h_end);
-                    /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) *
-                       0.044715f)) * 0.7978846f) + 1.0f) */
+                    /* query_8 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f))
+                       * 0.7978846f) + 1.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         for (int64_t h = h0; h < h1; h++) {
-                            const vec_v4 query_17_40 = load_v4(query_17 + h * 64 + i);
-                            store_v4(query_18 + (h - h0) * 64 + i, (query_17_40 * 0.5f) * (tanh_v4((query_17_40 +
-                                (((query_17_40 * query_17_40) * query_17_40) * 0.044715f)) * 0.7978846f) + 1.0f));
+                            const vec_v4 query_w2_40 = load_v4(query_w2 + h * 64 + i);
+                            store_v4(query_8 + (h - h0) * 64 + i, (query_w2_40 * 0.5f) * (tanh_v4((query_w2_40 +
+                                (((query_w2_40 * query_w2_40) * query_w2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
-                    /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-                    dot8_v4(h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+                    /* query_w3[r][i] += sum over h of sketch_g1_w3 * query_8 */
+                    dot8_v4(round_up(i1 - i0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, query_8, query_w3);
                 }
             }
-            /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+            /* q_tile = ((q_tile * query_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_7_41 = load_v4(query_7 + i);
+                const vec_v4 query_sum_4_41 = load_v4(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * query_7_41) *
+                    store_v4(q_tile + d * 64 + i, ((load_v4(q_tile + d * 64 + i) * query_sum_4_41) *
                         sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                 }
             }
-            /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-            dot7_v4(sketch_g2_w0, q_tile, query_21);
-            /* query_23 = 0.0f */
+            /* query_w0_2[h][i] = sum over d of sketch_g2_w0 * q_tile */
+            dot7_v4(round_up(i1 - i0, 16), sketch_g2_w0, q_tile, query_w0_2);
+            /* query_w1_2 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        store_v4(query_23 + r * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        store_v4(query_w1_2 + r * 64 + i, splat_v4(0.0f));
                     }
                 }
             }
             {
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                     const int64_t h1 = min(h0 + 192, h_end);
-                    /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) *
+                    /* query_10 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                        0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         for (int64_t h = h0; h < h1; h++) {
-                            const vec_v4 query_21_42 = load_v4(query_21 + h * 64 + i);
-                            store_v4(query_22 + (h - h0) * 64 + i, (query_21_42 * 0.5f) * (tanh_v4((query_21_42 +
-                                (((query_21_42 * query_21_42) * query_21_42) * 0.044715f)) * 0.7978846f) + 1.0f));
+                            const vec_v4 query_w0_2_42 = load_v4(query_w0_2 + h * 64 + i);
+                            store_v4(query_10 + (h - h0) * 64 + i, (query_w0_2_42 * 0.5f) * (tanh_v4((query_w0_2_42 +
+                                (((query_w0_2_42 * query_w0_2_42) * query_w0_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
-                    /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-                    dot8_v4(h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+                    /* query_w1_2[r][i] += sum over h of sketch_g2_w1 * query_10 */
+                    dot8_v4(round_up(i1 - i0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, query_10, query_w1_2);
                 }
             }
-            /* query_24 = 0.0f */
+            /* query_sum_7 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_24 + i, splat_v4(0.0f));
+                store_v4(query_sum_7 + i, splat_v4(0.0f));
             }
-            /* query_24 += query_23 */
+            /* query_sum_7 += query_w1_2 */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                vec_v4 query_24_in[4];
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    query_24_in[u] = (vec_v4){0};
+                vec_v4 query_sum_7_in[4];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    query_sum_7_in[vector] = (vec_v4){0};
                 }
                 for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        query_24_in[u] += load_v4(query_23 + r * 64 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        query_sum_7_in[vector] += load_v4(query_w1_2 + r * 64 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    store_v4(query_24 + i, load_v4(query_24 + i) + query_24_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    store_v4(query_sum_7 + i, load_v4(query_sum_7 + i) + query_sum_7_in[vector]);
                 }
             }
-            /* query_26 = 0.0f */
+            /* query_sum_8 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_26 + i, splat_v4(0.0f));
+                store_v4(query_sum_8 + i, splat_v4(0.0f));
             }
-            /* query_23 = query_23 - (query_24 * 0.015625f); query_26 += query_23 * query_23 */
+            /* query_w1_2 = query_w1_2 - (query_sum_7 * 0.015625f); query_sum_8 += query_w1_2 * query_w1_2 */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_44 = load_v4(query_24 + i) * 0.015625f;
-                vec_v4 query_26_in = (vec_v4){0};
+                const vec_v4 t_44 = load_v4(query_sum_7 + i) * 0.015625f;
+                vec_v4 query_sum_8_in = (vec_v4){0};
                 for (int64_t r = 0; r < 64; r++) {
-                    const vec_v4 query_23_43 = load_v4(query_23 + r * 64 + i);
-                    const vec_v4 query_23_new45 = query_23_43 - t_44;
-                    store_v4(query_23 + r * 64 + i, query_23_new45);
-                    query_26_in += query_23_new45 * query_23_new45;
+                    const vec_v4 query_w1_2_43 = load_v4(query_w1_2 + r * 64 + i);
+                    const vec_v4 query_w1_2_new45 = query_w1_2_43 - t_44;
+                    store_v4(query_w1_2 + r * 64 + i, query_w1_2_new45);
+                    query_sum_8_in += query_w1_2_new45 * query_w1_2_new45;
                 }
-                store_v4(query_26 + i, load_v4(query_26 + i) + query_26_in);
+                store_v4(query_sum_8 + i, load_v4(query_sum_8 + i) + query_sum_8_in);
             }
-            /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
-               sketch.g2.norm1.bias */
+            /* query_w1_2 = ((query_w1_2 * (1.0f / sqrt((query_sum_8 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight)
+               + sketch.g2.norm1.bias */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_46 = 1.0f / sqrt_v4((load_v4(query_26 + i) * 0.015625f) + 1e-05f);
+                const vec_v4 t_46 = 1.0f / sqrt_v4((load_v4(query_sum_8 + i) * 0.015625f) + 1e-05f);
                 for (int64_t r = 0; r < 64; r++) {
-                    store_v4(query_23 + r * 64 + i, ((load_v4(query_23 + r * 64 + i) * t_46) *
+                    store_v4(query_w1_2 + r * 64 + i, ((load_v4(query_w1_2 + r * 64 + i) * t_46) *
                         sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
             }
-            /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot7_v4(sketch_g2_w2, query_23, query_28);
-            /* query_30 = 0.0f */
+            /* query_w2_2[h][i] = sum over r of sketch_g2_w2 * query_w1_2 */
+            dot7_v4(round_up(i1 - i0, 16), sketch_g2_w2, query_w1_2, query_w2_2);
+            /* query_w3_2 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        store_v4(query_30 + r * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        store_v4(query_w3_2 + r * 64 + i, splat_v4(0.0f));
                     }
                 }
             }
             {
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                     const int64_t h1 = min(h0 + 192, h_end);
-                    /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) *
+                    /* query_13 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                        0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
                         for (int64_t h = h0; h < h1; h++) {
-                            const vec_v4 query_28_47 = load_v4(query_28 + h * 64 + i);
-                            store_v4(query_29 + (h - h0) * 64 + i, (query_28_47 * 0.5f) * (tanh_v4((query_28_47 +
-                                (((query_28_47 * query_28_47) * query_28_47) * 0.044715f)) * 0.7978846f) + 1.0f));
+                            const vec_v4 query_w2_2_47 = load_v4(query_w2_2 + h * 64 + i);
+                            store_v4(query_13 + (h - h0) * 64 + i, (query_w2_2_47 * 0.5f) * (tanh_v4((query_w2_2_47 +
+                                (((query_w2_2_47 * query_w2_2_47) * query_w2_2_47) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
-                    /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-                    dot8_v4(h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+                    /* query_w3_2[r][i] += sum over h of sketch_g2_w3 * query_13 */
+                    dot8_v4(round_up(i1 - i0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, query_13, query_w3_2);
                 }
             }
-            /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
+            /* query_w3 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 for (int64_t r = 0; r < 64; r++) {
-                    store_v4(query_19 + r * 64 + i, tanh_v4((load_v4(query_19 + r * 64 + i) * load_v4(query_30 + r * 64
-                        + i)) * 0.125f) * 8.0f);
+                    store_v4(query_w3 + r * 64 + i, tanh_v4((load_v4(query_w3 + r * 64 + i) * load_v4(query_w3_2 + r *
+                        64 + i)) * 0.125f) * 8.0f);
                 }
             }
-            /* query_33 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
+            /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_33 + i, splat_v4(0.0f));
+                store_v4(row_sum_from_state + i, splat_v4(0.0f));
                 store_v4(row_sum + i, splat_v4(0.0f));
                 store_v4(row_sum_compensation + i, splat_v4(0.0f));
             }
-            /* query_34 = 0.0f */
+            /* sum_from_state = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        store_v4(query_34 + e * 64 + i, splat_v4(0.0f));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        store_v4(sum_from_state + e * 64 + i, splat_v4(0.0f));
                     }
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
                 const int64_t f1 = min(f0 + 192, f_end);
-                /* query_32 = (query_19 * query_19) * select((f / 64) == 0, 1.0f, 2.0f); query_33 += query_32 * state */
+                /* query_14 = (query_w3 * query_w3) * select((f / 64) == 0, 1.0f, 2.0f);
+                   row_sum_from_state += query_14 * state_sum */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    vec_v4 query_33_in[4], query_33_in_whole[4];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        query_33_in[u] = (vec_v4){0};
-                        query_33_in_whole[u] = (vec_v4){0};
+                    vec_v4 row_sum_from_state_in[4], row_sum_from_state_in_whole[4];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        row_sum_from_state_in[vector] = (vec_v4){0};
+                        row_sum_from_state_in_whole[vector] = (vec_v4){0};
                     }
                     for (int64_t f = f0; f < f1; f++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                            const vec_v4 query_32_new48 = (load_v4(query_19 + (f % 64) * 64 + i) * load_v4(query_19 +
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            const vec_v4 query_14_new48 = (load_v4(query_w3 + (f % 64) * 64 + i) * load_v4(query_w3 +
                                 (((f % 64) + (f / 64)) % 64) * 64 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
-                            store_v4(query_32 + (f - f0) * 64 + i, query_32_new48);
-                            query_33_in[u] += query_32_new48 * (state[(chunk - chunk0) * 135200 + f]);
+                            store_v4(query_14 + (f - f0) * 64 + i, query_14_new48);
+                            row_sum_from_state_in[vector] += query_14_new48 * (state_sum[(chunk - chunk0) * 135200 +
+                                f]);
                             if (f % 192 == 191) {
-                                query_33_in_whole[u] += query_33_in[u];
-                                query_33_in[u] = (vec_v4){0};
+                                row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
+                                row_sum_from_state_in[vector] = (vec_v4){0};
                             }
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        query_33_in[u] += query_33_in_whole[u];
-                        store_v4(query_33 + i, load_v4(query_33 + i) + query_33_in[u]);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        row_sum_from_state_in[vector] += row_sum_from_state_in_whole[vector];
+                        store_v4(row_sum_from_state + i, load_v4(row_sum_from_state + i) +
+                            row_sum_from_state_in[vector]);
                     }
                 }
-                /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot8_v4(f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_32, query_34);
+                /* sum_from_state[e][i] += sum over f of state * query_14 */
+                dot8_v4(round_up(i1 - i0, 16), f1 - f0, state + (chunk - chunk0) * 135200 + f0 * 64, query_14,
+                    sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
                         store_v4(sum + e * 64 + i, splat_v4(0.0f));
                         store_v4(sum_compensation + e * 64 + i, splat_v4(0.0f));
                     }
@@ -2307,303 +2388,302 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
-                /* key_33 = 0.0f */
+                /* key_sum_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_33 + j, splat_v4(0.0f));
+                    store_v4(key_sum_9 + j, splat_v4(0.0f));
                 }
-                /* key_33 += k_tile_2 */
+                /* key_sum_9 += k_tile_2 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                    vec_v4 key_33_in[4];
-                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                        key_33_in[u] = (vec_v4){0};
+                    vec_v4 key_sum_9_in[4];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                        key_sum_9_in[vector] = (vec_v4){0};
                     }
                     for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                            key_33_in[u] += load_v4(k_tile_2 + d * 64 + j);
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                            key_sum_9_in[vector] += load_v4(k_tile_2 + d * 64 + j);
                         }
                     }
-                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                        store_v4(key_33 + j, load_v4(key_33 + j) + key_33_in[u]);
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                        store_v4(key_sum_9 + j, load_v4(key_sum_9 + j) + key_sum_9_in[vector]);
                     }
                 }
-                /* key_35 = 0.0f */
+                /* key_sum_10 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_35 + j, splat_v4(0.0f));
+                    store_v4(key_sum_10 + j, splat_v4(0.0f));
                 }
-                /* k_tile_2 = k_tile_2 - (key_33 * 0.015625f); key_35 += k_tile_2 * k_tile_2 */
+                /* k_tile_2 = k_tile_2 - (key_sum_9 * 0.015625f); key_sum_10 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 t_50 = load_v4(key_33 + j) * 0.015625f;
-                    vec_v4 key_35_in = (vec_v4){0};
+                    const vec_v4 t_50 = load_v4(key_sum_9 + j) * 0.015625f;
+                    vec_v4 key_sum_10_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v4 k_tile_2_49 = load_v4(k_tile_2 + d * 64 + j);
                         const vec_v4 k_tile_2_new51 = k_tile_2_49 - t_50;
                         store_v4(k_tile_2 + d * 64 + j, k_tile_2_new51);
-                        key_35_in += k_tile_2_new51 * k_tile_2_new51;
+                        key_sum_10_in += k_tile_2_new51 * k_tile_2_new51;
                     }
-                    store_v4(key_35 + j, load_v4(key_35 + j) + key_35_in);
+                    store_v4(key_sum_10 + j, load_v4(key_sum_10 + j) + key_sum_10_in);
                 }
-                /* key_37 = 0.0f */
+                /* key_sum_11 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_37 + j, splat_v4(0.0f));
+                    store_v4(key_sum_11 + j, splat_v4(0.0f));
                 }
-                /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_35 * 0.015625f) + 1e-05f)); key_37 += k_tile_2 */
+                /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_sum_10 * 0.015625f) + 1e-05f)); key_sum_11 += k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 t_53 = 1.0f / sqrt_v4((load_v4(key_35 + j) * 0.015625f) + 1e-05f);
-                    vec_v4 key_37_in = (vec_v4){0};
+                    const vec_v4 t_53 = 1.0f / sqrt_v4((load_v4(key_sum_10 + j) * 0.015625f) + 1e-05f);
+                    vec_v4 key_sum_11_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v4 k_tile_2_52 = load_v4(k_tile_2 + d * 64 + j);
                         const vec_v4 k_tile_2_new54 = k_tile_2_52 * t_53;
                         store_v4(k_tile_2 + d * 64 + j, k_tile_2_new54);
-                        key_37_in += k_tile_2_new54;
+                        key_sum_11_in += k_tile_2_new54;
                     }
-                    store_v4(key_37 + j, load_v4(key_37 + j) + key_37_in);
+                    store_v4(key_sum_11 + j, load_v4(key_sum_11 + j) + key_sum_11_in);
                 }
-                /* key_39 = 0.0f */
+                /* key_sum_12 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_39 + j, splat_v4(0.0f));
+                    store_v4(key_sum_12 + j, splat_v4(0.0f));
                 }
-                /* k_tile_2 = k_tile_2 - (key_37 * 0.015625f); key_39 += k_tile_2 * k_tile_2 */
+                /* k_tile_2 = k_tile_2 - (key_sum_11 * 0.015625f); key_sum_12 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 t_56 = load_v4(key_37 + j) * 0.015625f;
-                    vec_v4 key_39_in = (vec_v4){0};
+                    const vec_v4 t_56 = load_v4(key_sum_11 + j) * 0.015625f;
+                    vec_v4 key_sum_12_in = (vec_v4){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v4 k_tile_2_55 = load_v4(k_tile_2 + d * 64 + j);
                         const vec_v4 k_tile_2_new57 = k_tile_2_55 - t_56;
                         store_v4(k_tile_2 + d * 64 + j, k_tile_2_new57);
-                        key_39_in += k_tile_2_new57 * k_tile_2_new57;
+                        key_sum_12_in += k_tile_2_new57 * k_tile_2_new57;
                     }
-                    store_v4(key_39 + j, load_v4(key_39 + j) + key_39_in);
+                    store_v4(key_sum_12 + j, load_v4(key_sum_12 + j) + key_sum_12_in);
                 }
-                /* key_39 = 1.0f / sqrt((key_39 * 0.015625f) + 1e-05f) */
+                /* key_sum_12 = 1.0f / sqrt((key_sum_12 * 0.015625f) + 1e-05f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_39 + j, 1.0f / sqrt_v4((load_v4(key_39 + j) * 0.015625f) + 1e-05f));
+                    store_v4(key_sum_12 + j, 1.0f / sqrt_v4((load_v4(key_sum_12 + j) * 0.015625f) + 1e-05f));
                 }
-                /* key_41 = ((k_tile_2 * key_39) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+                /* key_17 = ((k_tile_2 * key_sum_12) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 key_39_58 = load_v4(key_39 + j);
+                    const vec_v4 key_sum_12_58 = load_v4(key_sum_12 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(key_41 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_39_58) *
+                        store_v4(key_17 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_sum_12_58) *
                             sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                     }
                 }
-                /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                dot7_v4(sketch_g1_w0, key_41, key_42);
-                /* key_44 = 0.0f */
+                /* key_w0_3[h][j] = sum over d of sketch_g1_w0 * key_17 */
+                dot7_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_17, key_w0_3);
+                /* key_w1_3 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                     for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                            store_v4(key_44 + r * 64 + j, splat_v4(0.0f));
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                            store_v4(key_w1_3 + r * 64 + j, splat_v4(0.0f));
                         }
                     }
                 }
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                     const int64_t h1 = min(h0 + 192, h_end);
-                    /* key_43 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) *
-                       0.7978846f) + 1.0f) */
+                    /* key_18 = (key_w0_3 * 0.5f) * (tanh((key_w0_3 + (((key_w0_3 * key_w0_3) * key_w0_3) * 0.044715f))
+                       * 0.7978846f) + 1.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 16) {
                         for (int64_t h = h0; h < h1; h++) {
-                            const vec_v4 key_42_59 = load_v4(key_42 + h * 64 + j);
-                            store_v4(key_43 + (h - h0) * 64 + j, (key_42_59 * 0.5f) * (tanh_v4((key_42_59 + (((key_42_59
-                                * key_42_59) * key_42_59) * 0.044715f)) * 0.7978846f) + 1.0f));
+                            const vec_v4 key_w0_3_59 = load_v4(key_w0_3 + h * 64 + j);
+                            store_v4(key_18 + (h - h0) * 64 + j, (key_w0_3_59 * 0.5f) * (tanh_v4((key_w0_3_59 +
+                                (((key_w0_3_59 * key_w0_3_59) * key_w0_3_59) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
-                    /* key_44[r][j] += sum over h of sketch_g1_w1 * key_43 */
-                    dot8_v4(h1 - h0, sketch_g1_w1 + h0 * 64, key_43, key_44);
+                    /* key_w1_3[r][j] += sum over h of sketch_g1_w1 * key_18 */
+                    dot8_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_18, key_w1_3);
                 }
-                /* key_45 = 0.0f */
+                /* key_sum_13 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_45 + j, splat_v4(0.0f));
+                    store_v4(key_sum_13 + j, splat_v4(0.0f));
                 }
-                /* key_45 += key_44 */
+                /* key_sum_13 += key_w1_3 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                    vec_v4 key_45_in[4];
-                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                        key_45_in[u] = (vec_v4){0};
+                    vec_v4 key_sum_13_in[4];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                        key_sum_13_in[vector] = (vec_v4){0};
                     }
                     for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                            key_45_in[u] += load_v4(key_44 + r * 64 + j);
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                            key_sum_13_in[vector] += load_v4(key_w1_3 + r * 64 + j);
                         }
                     }
-                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                        store_v4(key_45 + j, load_v4(key_45 + j) + key_45_in[u]);
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                        store_v4(key_sum_13 + j, load_v4(key_sum_13 + j) + key_sum_13_in[vector]);
                     }
                 }
-                /* key_47 = 0.0f */
+                /* key_sum_14 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_47 + j, splat_v4(0.0f));
+                    store_v4(key_sum_14 + j, splat_v4(0.0f));
                 }
-                /* key_44 = key_44 - (key_45 * 0.015625f); key_47 += key_44 * key_44 */
+                /* key_w1_3 = key_w1_3 - (key_sum_13 * 0.015625f); key_sum_14 += key_w1_3 * key_w1_3 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 t_61 = load_v4(key_45 + j) * 0.015625f;
-                    vec_v4 key_47_in = (vec_v4){0};
+                    const vec_v4 t_61 = load_v4(key_sum_13 + j) * 0.015625f;
+                    vec_v4 key_sum_14_in = (vec_v4){0};
                     for (int64_t r = 0; r < 64; r++) {
-                        const vec_v4 key_44_60 = load_v4(key_44 + r * 64 + j);
-                        const vec_v4 key_44_new62 = key_44_60 - t_61;
-                        store_v4(key_44 + r * 64 + j, key_44_new62);
-                        key_47_in += key_44_new62 * key_44_new62;
+                        const vec_v4 key_w1_3_60 = load_v4(key_w1_3 + r * 64 + j);
+                        const vec_v4 key_w1_3_new62 = key_w1_3_60 - t_61;
+                        store_v4(key_w1_3 + r * 64 + j, key_w1_3_new62);
+                        key_sum_14_in += key_w1_3_new62 * key_w1_3_new62;
                     }
-                    store_v4(key_47 + j, load_v4(key_47 + j) + key_47_in);
+                    store_v4(key_sum_14 + j, load_v4(key_sum_14 + j) + key_sum_14_in);
                 }
-                /* key_44 = ((key_44 * (1.0f / sqrt((key_47 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+                /* key_w1_3 = ((key_w1_3 * (1.0f / sqrt((key_sum_14 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
                    sketch.g1.norm1.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 t_63 = 1.0f / sqrt_v4((load_v4(key_47 + j) * 0.015625f) + 1e-05f);
+                    const vec_v4 t_63 = 1.0f / sqrt_v4((load_v4(key_sum_14 + j) * 0.015625f) + 1e-05f);
                     for (int64_t r = 0; r < 64; r++) {
-                        store_v4(key_44 + r * 64 + j, ((load_v4(key_44 + r * 64 + j) * t_63) *
+                        store_v4(key_w1_3 + r * 64 + j, ((load_v4(key_w1_3 + r * 64 + j) * t_63) *
                             sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                     }
                 }
-                /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                dot7_v4(sketch_g1_w2, key_44, key_49);
-                /* key_51 = 0.0f */
+                /* key_w2_3[h][j] = sum over r of sketch_g1_w2 * key_w1_3 */
+                dot7_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1_3, key_w2_3);
+                /* key_w3_3 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                     for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                            store_v4(key_51 + r * 64 + j, splat_v4(0.0f));
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                            store_v4(key_w3_3 + r * 64 + j, splat_v4(0.0f));
                         }
                     }
                 }
                 {
                     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                         const int64_t h1 = min(h0 + 192, h_end);
-                        /* key_50 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) *
-                           0.7978846f) + 1.0f) */
+                        /* key_21 = (key_w2_3 * 0.5f) * (tanh((key_w2_3 + (((key_w2_3 * key_w2_3) * key_w2_3) *
+                           0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             for (int64_t h = h0; h < h1; h++) {
-                                const vec_v4 key_49_64 = load_v4(key_49 + h * 64 + j);
-                                store_v4(key_50 + (h - h0) * 64 + j, (key_49_64 * 0.5f) * (tanh_v4((key_49_64 +
-                                    (((key_49_64 * key_49_64) * key_49_64) * 0.044715f)) * 0.7978846f) + 1.0f));
+                                const vec_v4 key_w2_3_64 = load_v4(key_w2_3 + h * 64 + j);
+                                store_v4(key_21 + (h - h0) * 64 + j, (key_w2_3_64 * 0.5f) * (tanh_v4((key_w2_3_64 +
+                                    (((key_w2_3_64 * key_w2_3_64) * key_w2_3_64) * 0.044715f)) * 0.7978846f) + 1.0f));
                             }
                         }
-                        /* key_51[r][j] += sum over h of sketch_g1_w3 * key_50 */
-                        dot8_v4(h1 - h0, sketch_g1_w3 + h0 * 64, key_50, key_51);
+                        /* key_w3_3[r][j] += sum over h of sketch_g1_w3 * key_21 */
+                        dot8_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_21, key_w3_3);
                     }
                 }
-                /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+                /* k_tile_2 = ((k_tile_2 * key_sum_12) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 key_39_65 = load_v4(key_39 + j);
+                    const vec_v4 key_sum_12_65 = load_v4(key_sum_12 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v4(k_tile_2 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_39_65) *
+                        store_v4(k_tile_2 + d * 64 + j, ((load_v4(k_tile_2 + d * 64 + j) * key_sum_12_65) *
                             sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                     }
                 }
-                /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-                dot7_v4(sketch_g2_w0, k_tile_2, key_53);
-                /* key_55 = 0.0f */
+                /* key_w0_4[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
+                dot7_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile_2, key_w0_4);
+                /* key_w1_4 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                     for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                            store_v4(key_55 + r * 64 + j, splat_v4(0.0f));
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                            store_v4(key_w1_4 + r * 64 + j, splat_v4(0.0f));
                         }
                     }
                 }
                 {
                     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                         const int64_t h1 = min(h0 + 192, h_end);
-                        /* key_54 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) *
-                           0.7978846f) + 1.0f) */
+                        /* key_23 = (key_w0_4 * 0.5f) * (tanh((key_w0_4 + (((key_w0_4 * key_w0_4) * key_w0_4) *
+                           0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             for (int64_t h = h0; h < h1; h++) {
-                                const vec_v4 key_53_66 = load_v4(key_53 + h * 64 + j);
-                                store_v4(key_54 + (h - h0) * 64 + j, (key_53_66 * 0.5f) * (tanh_v4((key_53_66 +
-                                    (((key_53_66 * key_53_66) * key_53_66) * 0.044715f)) * 0.7978846f) + 1.0f));
+                                const vec_v4 key_w0_4_66 = load_v4(key_w0_4 + h * 64 + j);
+                                store_v4(key_23 + (h - h0) * 64 + j, (key_w0_4_66 * 0.5f) * (tanh_v4((key_w0_4_66 +
+                                    (((key_w0_4_66 * key_w0_4_66) * key_w0_4_66) * 0.044715f)) * 0.7978846f) + 1.0f));
                             }
                         }
-                        /* key_55[r][j] += sum over h of sketch_g2_w1 * key_54 */
-                        dot8_v4(h1 - h0, sketch_g2_w1 + h0 * 64, key_54, key_55);
+                        /* key_w1_4[r][j] += sum over h of sketch_g2_w1 * key_23 */
+                        dot8_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_23, key_w1_4);
                     }
                 }
-                /* key_56 = 0.0f */
+                /* key_sum_15 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_56 + j, splat_v4(0.0f));
+                    store_v4(key_sum_15 + j, splat_v4(0.0f));
                 }
-                /* key_56 += key_55 */
+                /* key_sum_15 += key_w1_4 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                    vec_v4 key_56_in[4];
-                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                        key_56_in[u] = (vec_v4){0};
+                    vec_v4 key_sum_15_in[4];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                        key_sum_15_in[vector] = (vec_v4){0};
                     }
                     for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                            key_56_in[u] += load_v4(key_55 + r * 64 + j);
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                            key_sum_15_in[vector] += load_v4(key_w1_4 + r * 64 + j);
                         }
                     }
-                    UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                        store_v4(key_56 + j, load_v4(key_56 + j) + key_56_in[u]);
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                        store_v4(key_sum_15 + j, load_v4(key_sum_15 + j) + key_sum_15_in[vector]);
                     }
                 }
-                /* key_58 = 0.0f */
+                /* key_sum_16 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_58 + j, splat_v4(0.0f));
+                    store_v4(key_sum_16 + j, splat_v4(0.0f));
                 }
-                /* key_55 = key_55 - (key_56 * 0.015625f); key_58 += key_55 * key_55 */
+                /* key_w1_4 = key_w1_4 - (key_sum_15 * 0.015625f); key_sum_16 += key_w1_4 * key_w1_4 */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 t_68 = load_v4(key_56 + j) * 0.015625f;
-                    vec_v4 key_58_in = (vec_v4){0};
+                    const vec_v4 t_68 = load_v4(key_sum_15 + j) * 0.015625f;
+                    vec_v4 key_sum_16_in = (vec_v4){0};
                     for (int64_t r = 0; r < 64; r++) {
-                        const vec_v4 key_55_67 = load_v4(key_55 + r * 64 + j);
-                        const vec_v4 key_55_new69 = key_55_67 - t_68;
-                        store_v4(key_55 + r * 64 + j, key_55_new69);
-                        key_58_in += key_55_new69 * key_55_new69;
+                        const vec_v4 key_w1_4_67 = load_v4(key_w1_4 + r * 64 + j);
+                        const vec_v4 key_w1_4_new69 = key_w1_4_67 - t_68;
+                        store_v4(key_w1_4 + r * 64 + j, key_w1_4_new69);
+                        key_sum_16_in += key_w1_4_new69 * key_w1_4_new69;
                     }
-                    store_v4(key_58 + j, load_v4(key_58 + j) + key_58_in);
+                    store_v4(key_sum_16 + j, load_v4(key_sum_16 + j) + key_sum_16_in);
                 }
-                /* key_55 = ((key_55 * (1.0f / sqrt((key_58 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+                /* key_w1_4 = ((key_w1_4 * (1.0f / sqrt((key_sum_16 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
                    sketch.g2.norm1.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const vec_v4 t_70 = 1.0f / sqrt_v4((load_v4(key_58 + j) * 0.015625f) + 1e-05f);
+                    const vec_v4 t_70 = 1.0f / sqrt_v4((load_v4(key_sum_16 + j) * 0.015625f) + 1e-05f);
                     for (int64_t r = 0; r < 64; r++) {
-                        store_v4(key_55 + r * 64 + j, ((load_v4(key_55 + r * 64 + j) * t_70) *
+                        store_v4(key_w1_4 + r * 64 + j, ((load_v4(key_w1_4 + r * 64 + j) * t_70) *
                             sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                     }
                 }
-                /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                dot7_v4(sketch_g2_w2, key_55, key_60);
-                /* key_62 = 0.0f */
+                /* key_w2_4[h][j] = sum over r of sketch_g2_w2 * key_w1_4 */
+                dot7_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_4, key_w2_4);
+                /* key_w3_4 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
                     for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                            store_v4(key_62 + r * 64 + j, splat_v4(0.0f));
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                            store_v4(key_w3_4 + r * 64 + j, splat_v4(0.0f));
                         }
                     }
                 }
                 {
                     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                         const int64_t h1 = min(h0 + 192, h_end);
-                        /* key_61 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) *
-                           0.7978846f) + 1.0f) */
+                        /* key_26 = (key_w2_4 * 0.5f) * (tanh((key_w2_4 + (((key_w2_4 * key_w2_4) * key_w2_4) *
+                           0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 16) {
                             for (int64_t h = h0; h < h1; h++) {
-                                const vec_v4 key_60_71 = load_v4(key_60 + h * 64 + j);
-                                store_v4(key_61 + (h - h0) * 64 + j, (key_60_71 * 0.5f) * (tanh_v4((key_60_71 +
-                                    (((key_60_71 * key_60_71) * key_60_71) * 0.044715f)) * 0.7978846f) + 1.0f));
+                                const vec_v4 key_w2_4_71 = load_v4(key_w2_4 + h * 64 + j);
+                                store_v4(key_26 + (h - h0) * 64 + j, (key_w2_4_71 * 0.5f) * (tanh_v4((key_w2_4_71 +
+                                    (((key_w2_4_71 * key_w2_4_71) * key_w2_4_71) * 0.044715f)) * 0.7978846f) + 1.0f));
                             }
                         }
-                        /* key_62[r][j] += sum over h of sketch_g2_w3 * key_61 */
-                        dot8_v4(h1 - h0, sketch_g2_w3 + h0 * 64, key_61, key_62);
+                        /* key_w3_4[r][j] += sum over h of sketch_g2_w3 * key_26 */
+                        dot8_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_26, key_w3_4);
                     }
                 }
-                /* key_51 = tanh((key_51 * key_62) * 0.125f) * 8.0f */
+                /* key_w3_3 = tanh((key_w3_3 * key_w3_4) * 0.125f) * 8.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t r = 0; r < 64; r++) {
-                        store_v4(key_51 + r * 64 + j, tanh_v4((load_v4(key_51 + r * 64 + j) * load_v4(key_62 + r * 64 +
-                            j)) * 0.125f) * 8.0f);
+                        store_v4(key_w3_3 + r * 64 + j, tanh_v4((load_v4(key_w3_3 + r * 64 + j) * load_v4(key_w3_4 + r *
+                            64 + j)) * 0.125f) * 8.0f);
                     }
                 }
-                /* score[j][i] = sum over r of key_51 * query_19 */
-                dot10_v4(j1 - j0, key_51, query_19, score);
+                /* score[j][i] = sum over r of key_w3_3 * query_w3 */
+                dot10_v4(round_up(i1 - i0, 16), j1 - j0, key_w3_3, query_w3, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
                             const vec_v4 score_72 = load_v4(score + j * 64 + i);
                             store_v4(score + j * 64 + i, score_72 * score_72);
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
                     const int64_t t_73 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -2618,22 +2698,22 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
                     vec_v4 row_sum_in[4];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        row_sum_in[u] = (vec_v4){0};
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        row_sum_in[vector] = (vec_v4){0};
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                            row_sum_in[u] += load_v4(score + j * 64 + i);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                            row_sum_in[vector] += load_v4(score + j * 64 + i);
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v4(1));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v +
-                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot11_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                if (__builtin_expect(((j0 < (chunk * 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
+                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot11_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v4 seen[4];
                         if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -2646,16 +2726,16 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
                         add_seen_v4(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot12_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot12_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f,
-               (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
+            /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
+               (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_77 = (load_v4(row_sum + i) + load_v4(query_33 + i)) + 1.0f;
+                const vec_v4 t_77 = (load_v4(row_sum + i) + load_v4(row_sum_from_state + i)) + 1.0f;
                 const mask_v4 t_78 = t_77 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
                     store_v4(sum + e * 64 + i, pick_v4(t_78, splat_v4(0.0f),
-                        (load_v4(sum + e * 64 + i) + load_v4(query_34 + e * 64 + i)) / t_77));
+                        (load_v4(sum + e * 64 + i) + load_v4(sum_from_state + e * 64 + i)) / t_77));
                 }
             }
             /* out = sum, transposed back */
@@ -2664,43 +2744,44 @@ TARGET_v4 APART void polysketch_learned_r64_queries_v4(const struct call *call, 
     }
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v4 static void polysketch_learned_r64_linear_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((2080 + 31) / 32);
-        turn += part->threads) polysketch_learned_r64_begin_v4(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((2080 + 31) / 32); iteration += part->threads)
+        polysketch_learned_r64_begin_v4(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r64_keys_v4(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            polysketch_learned_r64_keys_v4(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((2080 + 31) / 32) / 16; turn < (group + 1) * ((2080 + 31) / 32) / 16; turn++)
-                polysketch_learned_r64_fold_v4(call, task, part, turn);
+            const int64_t end = (group + 1) * ((2080 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((2080 + 31) / 32) / 16; iteration < end; iteration++)
+                polysketch_learned_r64_fold_v4(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r64_queries_v4(call, task,
-            part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            polysketch_learned_r64_queries_v4(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
+    synchronise(part);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4 APART void polysketch_learned_r64_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 64, r_q1 = min(r_q0 + 64, rows);
+    const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -2722,288 +2803,288 @@ TARGET_v4 APART void polysketch_learned_r64_few_begin_v4(const struct call *call
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const query = (float *)(void *)(part->shared + 0); /* [r_q: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 256); /* [d: 64, r_q: 64] */
-    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [r_q: 64] */
-    float *const query_4 = (float *)(void *)(part->shared + 16896); /* [d: 64, r_q: 64] */
-    float *const query_5 = (float *)(void *)(part->shared + 33280); /* [r_q: 64] */
-    float *const query_6 = (float *)(void *)(part->shared + 33536); /* [d: 64, r_q: 64] */
-    float *const query_7 = (float *)(void *)(part->shared + 49920); /* [r_q: 64] */
-    float *const query_8 = (float *)(void *)(part->shared + 50176); /* [r_q: 64] */
-    float *const query_9 = (float *)(void *)(part->shared + 50432); /* [d: 64, r_q: 64] */
-    float *const query_10 = (float *)(void *)(part->shared + 66816); /* [h: 512, r_q: 64] */
-    float *const query_11 = (float *)(void *)(part->shared + 197888); /* [h: 512, r_q: 64] */
-    float *const query_12 = (float *)(void *)(part->shared + 328960); /* [r: 64, r_q: 64] */
-    float *const query_13 = (float *)(void *)(part->shared + 345344); /* [r_q: 64] */
-    float *const query_14 = (float *)(void *)(part->shared + 345600); /* [r: 64, r_q: 64] */
-    float *const query_15 = (float *)(void *)(part->shared + 361984); /* [r_q: 64] */
-    float *const query_16 = (float *)(void *)(part->shared + 362240); /* [r: 64, r_q: 64] */
-    float *const query_17 = (float *)(void *)(part->shared + 378624); /* [h: 512, r_q: 64] */
-    float *const query_18 = (float *)(void *)(part->shared + 509696); /* [h: 512, r_q: 64] */
-    float *const query_19 = (float *)(void *)(part->shared + 640768); /* [r: 64, r_q: 64] */
-    float *const query_20 = (float *)(void *)(part->shared + 657152); /* [d: 64, r_q: 64] */
-    float *const query_21 = (float *)(void *)(part->shared + 673536); /* [h: 512, r_q: 64] */
-    float *const query_22 = (float *)(void *)(part->shared + 804608); /* [h: 512, r_q: 64] */
-    float *const query_23 = (float *)(void *)(part->shared + 935680); /* [r: 64, r_q: 64] */
-    float *const query_24 = (float *)(void *)(part->shared + 952064); /* [r_q: 64] */
-    float *const query_25 = (float *)(void *)(part->shared + 952320); /* [r: 64, r_q: 64] */
-    float *const query_26 = (float *)(void *)(part->shared + 968704); /* [r_q: 64] */
-    float *const query_27 = (float *)(void *)(part->shared + 968960); /* [r: 64, r_q: 64] */
-    float *const query_28 = (float *)(void *)(part->shared + 985344); /* [h: 512, r_q: 64] */
-    float *const query_29 = (float *)(void *)(part->shared + 1116416); /* [h: 512, r_q: 64] */
-    float *const query_30 = (float *)(void *)(part->shared + 1247488); /* [r: 64, r_q: 64] */
-    float *const query_31 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
+    float *const query_sum = (float *)(void *)(part->shared + 0); /* [r_q: 64] */
+    float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r_q: 64] */
+    float *const query_sum_2 = (float *)(void *)(part->shared + 16640); /* [r_q: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 16896); /* [d: 64, r_q: 64] */
+    float *const query_sum_3 = (float *)(void *)(part->shared + 33280); /* [r_q: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 33536); /* [d: 64, r_q: 64] */
+    float *const query_sum_4 = (float *)(void *)(part->shared + 49920); /* [r_q: 64] */
+    float *const query_4 = (float *)(void *)(part->shared + 50176); /* [r_q: 64] */
+    float *const query_5 = (float *)(void *)(part->shared + 50432); /* [d: 64, r_q: 64] */
+    float *const query_w0 = (float *)(void *)(part->shared + 66816); /* [h: 512, r_q: 64] */
+    float *const query_6 = (float *)(void *)(part->shared + 197888); /* [h: 512, r_q: 64] */
+    float *const query_w1 = (float *)(void *)(part->shared + 328960); /* [r: 64, r_q: 64] */
+    float *const query_sum_5 = (float *)(void *)(part->shared + 345344); /* [r_q: 64] */
+    float *const query_7 = (float *)(void *)(part->shared + 345600); /* [r: 64, r_q: 64] */
+    float *const query_sum_6 = (float *)(void *)(part->shared + 361984); /* [r_q: 64] */
+    float *const query_8 = (float *)(void *)(part->shared + 362240); /* [r: 64, r_q: 64] */
+    float *const query_w2 = (float *)(void *)(part->shared + 378624); /* [h: 512, r_q: 64] */
+    float *const query_9 = (float *)(void *)(part->shared + 509696); /* [h: 512, r_q: 64] */
+    float *const query_w3 = (float *)(void *)(part->shared + 640768); /* [r: 64, r_q: 64] */
+    float *const query_10 = (float *)(void *)(part->shared + 657152); /* [d: 64, r_q: 64] */
+    float *const query_w0_2 = (float *)(void *)(part->shared + 673536); /* [h: 512, r_q: 64] */
+    float *const query_11 = (float *)(void *)(part->shared + 804608); /* [h: 512, r_q: 64] */
+    float *const query_w1_2 = (float *)(void *)(part->shared + 935680); /* [r: 64, r_q: 64] */
+    float *const query_sum_7 = (float *)(void *)(part->shared + 952064); /* [r_q: 64] */
+    float *const query_12 = (float *)(void *)(part->shared + 952320); /* [r: 64, r_q: 64] */
+    float *const query_sum_8 = (float *)(void *)(part->shared + 968704); /* [r_q: 64] */
+    float *const query_13 = (float *)(void *)(part->shared + 968960); /* [r: 64, r_q: 64] */
+    float *const query_w2_2 = (float *)(void *)(part->shared + 985344); /* [h: 512, r_q: 64] */
+    float *const query_14 = (float *)(void *)(part->shared + 1116416); /* [h: 512, r_q: 64] */
+    float *const query_w3_2 = (float *)(void *)(part->shared + 1247488); /* [r: 64, r_q: 64] */
+    float *const query_15 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 16); r_q++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
-    /* query = 0.0f */
+    /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        store_v4(query + r_q, splat_v4(0.0f));
+        store_v4(query_sum + r_q, splat_v4(0.0f));
     }
-    /* query += q_tile */
+    /* query_sum += q_tile */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        vec_v4 query_in = (vec_v4){0};
+        vec_v4 query_sum_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_in += load_v4(q_tile + d * 64 + r_q);
+            query_sum_in += load_v4(q_tile + d * 64 + r_q);
         }
-        store_v4(query + r_q, load_v4(query + r_q) + query_in);
+        store_v4(query_sum + r_q, load_v4(query_sum + r_q) + query_sum_in);
     }
-    /* query_3 = 0.0f */
+    /* query_sum_2 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        store_v4(query_3 + r_q, splat_v4(0.0f));
+        store_v4(query_sum_2 + r_q, splat_v4(0.0f));
     }
-    /* query_2 = q_tile - (query * 0.015625f); query_3 += query_2 * query_2 */
+    /* query = q_tile - (query_sum * 0.015625f); query_sum_2 += query * query */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        const vec_v4 t_0 = load_v4(query + r_q) * 0.015625f;
-        vec_v4 query_3_in = (vec_v4){0};
+        const vec_v4 t_0 = load_v4(query_sum + r_q) * 0.015625f;
+        vec_v4 query_sum_2_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_2_new1 = load_v4(q_tile + d * 64 + r_q) - t_0;
-            store_v4(query_2 + d * 64 + r_q, query_2_new1);
-            query_3_in += query_2_new1 * query_2_new1;
+            const vec_v4 query_new1 = load_v4(q_tile + d * 64 + r_q) - t_0;
+            store_v4(query + d * 64 + r_q, query_new1);
+            query_sum_2_in += query_new1 * query_new1;
         }
-        store_v4(query_3 + r_q, load_v4(query_3 + r_q) + query_3_in);
+        store_v4(query_sum_2 + r_q, load_v4(query_sum_2 + r_q) + query_sum_2_in);
     }
-    /* query_5 = 0.0f */
+    /* query_sum_3 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        store_v4(query_5 + r_q, splat_v4(0.0f));
+        store_v4(query_sum_3 + r_q, splat_v4(0.0f));
     }
-    /* query_4 = query_2 * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += query_4 */
+    /* query_2 = query * (1.0f / sqrt((query_sum_2 * 0.015625f) + 1e-05f)); query_sum_3 += query_2 */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        const vec_v4 t_2 = 1.0f / sqrt_v4((load_v4(query_3 + r_q) * 0.015625f) + 1e-05f);
-        vec_v4 query_5_in = (vec_v4){0};
+        const vec_v4 t_2 = 1.0f / sqrt_v4((load_v4(query_sum_2 + r_q) * 0.015625f) + 1e-05f);
+        vec_v4 query_sum_3_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_4_new3 = load_v4(query_2 + d * 64 + r_q) * t_2;
-            store_v4(query_4 + d * 64 + r_q, query_4_new3);
-            query_5_in += query_4_new3;
+            const vec_v4 query_2_new3 = load_v4(query + d * 64 + r_q) * t_2;
+            store_v4(query_2 + d * 64 + r_q, query_2_new3);
+            query_sum_3_in += query_2_new3;
         }
-        store_v4(query_5 + r_q, load_v4(query_5 + r_q) + query_5_in);
+        store_v4(query_sum_3 + r_q, load_v4(query_sum_3 + r_q) + query_sum_3_in);
     }
-    /* query_7 = 0.0f */
+    /* query_sum_4 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        store_v4(query_7 + r_q, splat_v4(0.0f));
+        store_v4(query_sum_4 + r_q, splat_v4(0.0f));
     }
-    /* query_6 = query_4 - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
+    /* query_3 = query_2 - (query_sum_3 * 0.015625f); query_sum_4 += query_3 * query_3 */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        const vec_v4 t_4 = load_v4(query_5 + r_q) * 0.015625f;
-        vec_v4 query_7_in = (vec_v4){0};
+        const vec_v4 t_4 = load_v4(query_sum_3 + r_q) * 0.015625f;
+        vec_v4 query_sum_4_in = (vec_v4){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_6_new5 = load_v4(query_4 + d * 64 + r_q) - t_4;
-            store_v4(query_6 + d * 64 + r_q, query_6_new5);
-            query_7_in += query_6_new5 * query_6_new5;
+            const vec_v4 query_3_new5 = load_v4(query_2 + d * 64 + r_q) - t_4;
+            store_v4(query_3 + d * 64 + r_q, query_3_new5);
+            query_sum_4_in += query_3_new5 * query_3_new5;
         }
-        store_v4(query_7 + r_q, load_v4(query_7 + r_q) + query_7_in);
+        store_v4(query_sum_4 + r_q, load_v4(query_sum_4 + r_q) + query_sum_4_in);
     }
-    /* query_8 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+    /* query_4 = 1.0f / sqrt((query_sum_4 * 0.015625f) + 1e-05f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        store_v4(query_8 + r_q, 1.0f / sqrt_v4((load_v4(query_7 + r_q) * 0.015625f) + 1e-05f));
+        store_v4(query_4 + r_q, 1.0f / sqrt_v4((load_v4(query_sum_4 + r_q) * 0.015625f) + 1e-05f));
     }
-    /* query_9 = ((query_6 * query_8) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+    /* query_5 = ((query_3 * query_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        const vec_v4 query_8_6 = load_v4(query_8 + r_q);
+        const vec_v4 query_4_6 = load_v4(query_4 + r_q);
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(query_9 + d * 64 + r_q, ((load_v4(query_6 + d * 64 + r_q) * query_8_6) * sketch_g1_norm0_weight[d])
+            store_v4(query_5 + d * 64 + r_q, ((load_v4(query_3 + d * 64 + r_q) * query_4_6) * sketch_g1_norm0_weight[d])
                 + sketch_g1_norm0_bias[d]);
         }
     }
-    /* query_10[h][r_q] = sum over d of sketch_g1_w0 * query_9 */
-    dot7_v4(sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
-    /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
+    /* query_w0[h][r_q] = sum over d of sketch_g1_w0 * query_5 */
+    dot7_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
+    /* query_6 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) * 0.7978846f) +
+       1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         for (int64_t h = 0; h < 512; h++) {
-            const vec_v4 query_10_7 = load_v4(query_10 + h * 64 + r_q);
-            store_v4(query_11 + h * 64 + r_q, (query_10_7 * 0.5f) * (tanh_v4((query_10_7 + (((query_10_7 * query_10_7) *
-                query_10_7) * 0.044715f)) * 0.7978846f) + 1.0f));
+            const vec_v4 query_w0_7 = load_v4(query_w0 + h * 64 + r_q);
+            store_v4(query_6 + h * 64 + r_q, (query_w0_7 * 0.5f) * (tanh_v4((query_w0_7 + (((query_w0_7 * query_w0_7) *
+                query_w0_7) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
-    /* query_12[r][r_q] = sum over h of sketch_g1_w1 * query_11 */
-    dot13_v4(sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
-    /* query_13 = 0.0f */
+    /* query_w1[r][r_q] = sum over h of sketch_g1_w1 * query_6 */
+    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
+    /* query_sum_5 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        store_v4(query_13 + r_q, splat_v4(0.0f));
+        store_v4(query_sum_5 + r_q, splat_v4(0.0f));
     }
-    /* query_13 += query_12 */
+    /* query_sum_5 += query_w1 */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        vec_v4 query_13_in = (vec_v4){0};
+        vec_v4 query_sum_5_in = (vec_v4){0};
         for (int64_t r = 0; r < 64; r++) {
-            query_13_in += load_v4(query_12 + r * 64 + r_q);
+            query_sum_5_in += load_v4(query_w1 + r * 64 + r_q);
         }
-        store_v4(query_13 + r_q, load_v4(query_13 + r_q) + query_13_in);
+        store_v4(query_sum_5 + r_q, load_v4(query_sum_5 + r_q) + query_sum_5_in);
     }
-    /* query_15 = 0.0f */
+    /* query_sum_6 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        store_v4(query_15 + r_q, splat_v4(0.0f));
+        store_v4(query_sum_6 + r_q, splat_v4(0.0f));
     }
-    /* query_14 = query_12 - (query_13 * 0.015625f); query_15 += query_14 * query_14 */
+    /* query_7 = query_w1 - (query_sum_5 * 0.015625f); query_sum_6 += query_7 * query_7 */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        const vec_v4 t_8 = load_v4(query_13 + r_q) * 0.015625f;
-        vec_v4 query_15_in = (vec_v4){0};
+        const vec_v4 t_8 = load_v4(query_sum_5 + r_q) * 0.015625f;
+        vec_v4 query_sum_6_in = (vec_v4){0};
         for (int64_t r = 0; r < 64; r++) {
-            const vec_v4 query_14_new9 = load_v4(query_12 + r * 64 + r_q) - t_8;
-            store_v4(query_14 + r * 64 + r_q, query_14_new9);
-            query_15_in += query_14_new9 * query_14_new9;
+            const vec_v4 query_7_new9 = load_v4(query_w1 + r * 64 + r_q) - t_8;
+            store_v4(query_7 + r * 64 + r_q, query_7_new9);
+            query_sum_6_in += query_7_new9 * query_7_new9;
         }
-        store_v4(query_15 + r_q, load_v4(query_15 + r_q) + query_15_in);
+        store_v4(query_sum_6 + r_q, load_v4(query_sum_6 + r_q) + query_sum_6_in);
     }
-    /* query_16 = ((query_14 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+    /* query_8 = ((query_7 * (1.0f / sqrt((query_sum_6 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
        sketch.g1.norm1.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        const vec_v4 t_10 = 1.0f / sqrt_v4((load_v4(query_15 + r_q) * 0.015625f) + 1e-05f);
+        const vec_v4 t_10 = 1.0f / sqrt_v4((load_v4(query_sum_6 + r_q) * 0.015625f) + 1e-05f);
         for (int64_t r = 0; r < 64; r++) {
-            store_v4(query_16 + r * 64 + r_q, ((load_v4(query_14 + r * 64 + r_q) * t_10) * sketch_g1_norm1_weight[r]) +
+            store_v4(query_8 + r * 64 + r_q, ((load_v4(query_7 + r * 64 + r_q) * t_10) * sketch_g1_norm1_weight[r]) +
                 sketch_g1_norm1_bias[r]);
         }
     }
-    /* query_17[h][r_q] = sum over r of sketch_g1_w2 * query_16 */
-    dot7_v4(sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
-    /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
+    /* query_w2[h][r_q] = sum over r of sketch_g1_w2 * query_8 */
+    dot7_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
+    /* query_9 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) * 0.7978846f) +
+       1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         for (int64_t h = 0; h < 512; h++) {
-            const vec_v4 query_17_11 = load_v4(query_17 + h * 64 + r_q);
-            store_v4(query_18 + h * 64 + r_q, (query_17_11 * 0.5f) * (tanh_v4((query_17_11 + (((query_17_11 *
-                query_17_11) * query_17_11) * 0.044715f)) * 0.7978846f) + 1.0f));
+            const vec_v4 query_w2_11 = load_v4(query_w2 + h * 64 + r_q);
+            store_v4(query_9 + h * 64 + r_q, (query_w2_11 * 0.5f) * (tanh_v4((query_w2_11 + (((query_w2_11 *
+                query_w2_11) * query_w2_11) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
-    /* query_19[r][r_q] = sum over h of sketch_g1_w3 * query_18 */
-    dot13_v4(sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
-    /* query_20 = ((query_6 * query_8) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+    /* query_w3[r][r_q] = sum over h of sketch_g1_w3 * query_9 */
+    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
+    /* query_10 = ((query_3 * query_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        const vec_v4 query_8_12 = load_v4(query_8 + r_q);
+        const vec_v4 query_4_12 = load_v4(query_4 + r_q);
         for (int64_t d = 0; d < 64; d++) {
-            store_v4(query_20 + d * 64 + r_q, ((load_v4(query_6 + d * 64 + r_q) * query_8_12) *
+            store_v4(query_10 + d * 64 + r_q, ((load_v4(query_3 + d * 64 + r_q) * query_4_12) *
                 sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
         }
     }
-    /* query_21[h][r_q] = sum over d of sketch_g2_w0 * query_20 */
-    dot7_v4(sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
-    /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
+    /* query_w0_2[h][r_q] = sum over d of sketch_g2_w0 * query_10 */
+    dot7_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
+    /* query_11 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) * 0.044715f)) *
+       0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         for (int64_t h = 0; h < 512; h++) {
-            const vec_v4 query_21_13 = load_v4(query_21 + h * 64 + r_q);
-            store_v4(query_22 + h * 64 + r_q, (query_21_13 * 0.5f) * (tanh_v4((query_21_13 + (((query_21_13 *
-                query_21_13) * query_21_13) * 0.044715f)) * 0.7978846f) + 1.0f));
+            const vec_v4 query_w0_2_13 = load_v4(query_w0_2 + h * 64 + r_q);
+            store_v4(query_11 + h * 64 + r_q, (query_w0_2_13 * 0.5f) * (tanh_v4((query_w0_2_13 + (((query_w0_2_13 *
+                query_w0_2_13) * query_w0_2_13) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
-    /* query_23[r][r_q] = sum over h of sketch_g2_w1 * query_22 */
-    dot13_v4(sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
-    /* query_24 = 0.0f */
+    /* query_w1_2[r][r_q] = sum over h of sketch_g2_w1 * query_11 */
+    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
+    /* query_sum_7 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        store_v4(query_24 + r_q, splat_v4(0.0f));
+        store_v4(query_sum_7 + r_q, splat_v4(0.0f));
     }
-    /* query_24 += query_23 */
+    /* query_sum_7 += query_w1_2 */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        vec_v4 query_24_in = (vec_v4){0};
+        vec_v4 query_sum_7_in = (vec_v4){0};
         for (int64_t r = 0; r < 64; r++) {
-            query_24_in += load_v4(query_23 + r * 64 + r_q);
+            query_sum_7_in += load_v4(query_w1_2 + r * 64 + r_q);
         }
-        store_v4(query_24 + r_q, load_v4(query_24 + r_q) + query_24_in);
+        store_v4(query_sum_7 + r_q, load_v4(query_sum_7 + r_q) + query_sum_7_in);
     }
-    /* query_26 = 0.0f */
+    /* query_sum_8 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        store_v4(query_26 + r_q, splat_v4(0.0f));
+        store_v4(query_sum_8 + r_q, splat_v4(0.0f));
     }
-    /* query_25 = query_23 - (query_24 * 0.015625f); query_26 += query_25 * query_25 */
+    /* query_12 = query_w1_2 - (query_sum_7 * 0.015625f); query_sum_8 += query_12 * query_12 */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        const vec_v4 t_14 = load_v4(query_24 + r_q) * 0.015625f;
-        vec_v4 query_26_in = (vec_v4){0};
+        const vec_v4 t_14 = load_v4(query_sum_7 + r_q) * 0.015625f;
+        vec_v4 query_sum_8_in = (vec_v4){0};
         for (int64_t r = 0; r < 64; r++) {
-            const vec_v4 query_25_new15 = load_v4(query_23 + r * 64 + r_q) - t_14;
-            store_v4(query_25 + r * 64 + r_q, query_25_new15);
-            query_26_in += query_25_new15 * query_25_new15;
+            const vec_v4 query_12_new15 = load_v4(query_w1_2 + r * 64 + r_q) - t_14;
+            store_v4(query_12 + r * 64 + r_q, query_12_new15);
+            query_sum_8_in += query_12_new15 * query_12_new15;
         }
-        store_v4(query_26 + r_q, load_v4(query_26 + r_q) + query_26_in);
+        store_v4(query_sum_8 + r_q, load_v4(query_sum_8 + r_q) + query_sum_8_in);
     }
-    /* query_27 = ((query_25 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+    /* query_13 = ((query_12 * (1.0f / sqrt((query_sum_8 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
        sketch.g2.norm1.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        const vec_v4 t_16 = 1.0f / sqrt_v4((load_v4(query_26 + r_q) * 0.015625f) + 1e-05f);
+        const vec_v4 t_16 = 1.0f / sqrt_v4((load_v4(query_sum_8 + r_q) * 0.015625f) + 1e-05f);
         for (int64_t r = 0; r < 64; r++) {
-            store_v4(query_27 + r * 64 + r_q, ((load_v4(query_25 + r * 64 + r_q) * t_16) * sketch_g2_norm1_weight[r]) +
+            store_v4(query_13 + r * 64 + r_q, ((load_v4(query_12 + r * 64 + r_q) * t_16) * sketch_g2_norm1_weight[r]) +
                 sketch_g2_norm1_bias[r]);
         }
     }
-    /* query_28[h][r_q] = sum over r of sketch_g2_w2 * query_27 */
-    dot7_v4(sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
-    /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
+    /* query_w2_2[h][r_q] = sum over r of sketch_g2_w2 * query_13 */
+    dot7_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
+    /* query_14 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) * 0.044715f)) *
+       0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         for (int64_t h = 0; h < 512; h++) {
-            const vec_v4 query_28_17 = load_v4(query_28 + h * 64 + r_q);
-            store_v4(query_29 + h * 64 + r_q, (query_28_17 * 0.5f) * (tanh_v4((query_28_17 + (((query_28_17 *
-                query_28_17) * query_28_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+            const vec_v4 query_w2_2_17 = load_v4(query_w2_2 + h * 64 + r_q);
+            store_v4(query_14 + h * 64 + r_q, (query_w2_2_17 * 0.5f) * (tanh_v4((query_w2_2_17 + (((query_w2_2_17 *
+                query_w2_2_17) * query_w2_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
-    /* query_30[r][r_q] = sum over h of sketch_g2_w3 * query_29 */
-    dot13_v4(sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
-    /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
+    /* query_w3_2[r][r_q] = sum over h of sketch_g2_w3 * query_14 */
+    dot13_v4(round_up(r_q1 - r_q0, 16), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
+    /* query_15 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
         for (int64_t r = 0; r < 64; r++) {
-            store_v4(query_31 + r * 64 + r_q, tanh_v4((load_v4(query_19 + r * 64 + r_q) * load_v4(query_30 + r * 64 +
+            store_v4(query_15 + r * 64 + r_q, tanh_v4((load_v4(query_w3 + r * 64 + r_q) * load_v4(query_w3_2 + r * 64 +
                 r_q)) * 0.125f) * 8.0f);
         }
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4 APART void polysketch_learned_r64_few_begin_2_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1296896); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
+    const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
+    float *const carried_sum = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1296896); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-        store_v4(carried + r_q, splat_v4(0.0f));
-        store_v4(carried_compensation + r_q, splat_v4(0.0f));
+        store_v4(carried_sum + r_q, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + r_q, splat_v4(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(carried_2 + r_q * 64 + e, splat_v4(0.0f));
-                store_v4(carried_2_compensation + r_q * 64 + e, splat_v4(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + r_q * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + r_q * 64 + e, splat_v4(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -3027,346 +3108,346 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_3 = (float *)(void *)(part->work + 512); /* [j: 128] */
-    float *const query_31 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
-    float *const key_5 = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_7 = (float *)(void *)(part->work + 512); /* [j: 128] */
-    float *const key_9 = (float *)(void *)(part->work + 1024); /* [d: 64, j: 128 of 144] */
-    float *const key_10 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
-    float *const key_11 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
-    float *const key_12 = (float *)(void *)(part->work + 1024); /* [r: 64, j: 128 of 144] */
-    float *const key_13 = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_15 = (float *)(void *)(part->work + 37888); /* [j: 128] */
-    float *const key_17 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
-    float *const key_18 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
-    float *const key_19 = (float *)(void *)(part->work + 1024); /* [r: 64, j: 128 of 144] */
-    float *const key_21 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
-    float *const key_22 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
-    float *const key_23 = (float *)(void *)(part->work + 443392); /* [r: 64, j: 128 of 144] */
-    float *const key_24 = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_26 = (float *)(void *)(part->work + 512); /* [j: 128] */
-    float *const key_28 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
-    float *const key_29 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
-    float *const key_30 = (float *)(void *)(part->work + 443392); /* [r: 64, j: 128 of 144] */
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const query_15 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
+    float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_sum_4 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const key_4 = (float *)(void *)(part->work + 1024); /* [d: 64, j: 128 of 144] */
+    float *const key_w0 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
+    float *const key_5 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
+    float *const key_w1 = (float *)(void *)(part->work + 1024); /* [r: 64, j: 128 of 144] */
+    float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 37888); /* [j: 128] */
+    float *const key_w2 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
+    float *const key_8 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
+    float *const key_w3 = (float *)(void *)(part->work + 1024); /* [r: 64, j: 128 of 144] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
+    float *const key_10 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 443392); /* [r: 64, j: 128 of 144] */
+    float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_sum_8 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
+    float *const key_13 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 443392); /* [r: 64, j: 128 of 144] */
     float *const score = (float *)(void *)(part->work + 37888); /* [r_q: 64, j: 128 of 144] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 443392); /* [d: 64, j: 128 of 144] */
-    /* state = 0.0f */
+    /* state_sum = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q += 16) {
-        store_v4(state + (chunk - chunk0) * 4160 + r_q, splat_v4(0.0f));
+        store_v4(state_sum + (chunk - chunk0) * 4160 + r_q, splat_v4(0.0f));
     }
-    /* state_2 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_v4(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_v4(0.0f));
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
-        /* key = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key + j, splat_v4(0.0f));
+            store_v4(key_sum + j, splat_v4(0.0f));
         }
-        /* key += k_tile */
+        /* key_sum += k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            vec_v4 key_in[4];
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                key_in[u] = (vec_v4){0};
+            vec_v4 key_sum_in[4];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                key_sum_in[vector] = (vec_v4){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    key_in[u] += load_v4(k_tile + d * 144 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    key_sum_in[vector] += load_v4(k_tile + d * 144 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                store_v4(key + j, load_v4(key + j) + key_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3 = 0.0f */
+        /* key_sum_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_3 + j, splat_v4(0.0f));
+            store_v4(key_sum_2 + j, splat_v4(0.0f));
         }
-        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_19 = load_v4(key + j) * 0.015625f;
-            vec_v4 key_3_in = (vec_v4){0};
+            const vec_v4 t_19 = load_v4(key_sum + j) * 0.015625f;
+            vec_v4 key_sum_2_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_18 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new20 = k_tile_18 - t_19;
                 store_v4(k_tile + d * 144 + j, k_tile_new20);
-                key_3_in += k_tile_new20 * k_tile_new20;
+                key_sum_2_in += k_tile_new20 * k_tile_new20;
             }
-            store_v4(key_3 + j, load_v4(key_3 + j) + key_3_in);
+            store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
         }
-        /* key_5 = 0.0f */
+        /* key_sum_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_5 + j, splat_v4(0.0f));
+            store_v4(key_sum_3 + j, splat_v4(0.0f));
         }
-        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        /* k_tile = k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f)); key_sum_3 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_22 = 1.0f / sqrt_v4((load_v4(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_v4 key_5_in = (vec_v4){0};
+            const vec_v4 t_22 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            vec_v4 key_sum_3_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_21 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new23 = k_tile_21 * t_22;
                 store_v4(k_tile + d * 144 + j, k_tile_new23);
-                key_5_in += k_tile_new23;
+                key_sum_3_in += k_tile_new23;
             }
-            store_v4(key_5 + j, load_v4(key_5 + j) + key_5_in);
+            store_v4(key_sum_3 + j, load_v4(key_sum_3 + j) + key_sum_3_in);
         }
-        /* key_7 = 0.0f */
+        /* key_sum_4 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_7 + j, splat_v4(0.0f));
+            store_v4(key_sum_4 + j, splat_v4(0.0f));
         }
-        /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
+        /* k_tile = k_tile - (key_sum_3 * 0.015625f); key_sum_4 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_25 = load_v4(key_5 + j) * 0.015625f;
-            vec_v4 key_7_in = (vec_v4){0};
+            const vec_v4 t_25 = load_v4(key_sum_3 + j) * 0.015625f;
+            vec_v4 key_sum_4_in = (vec_v4){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v4 k_tile_24 = load_v4(k_tile + d * 144 + j);
                 const vec_v4 k_tile_new26 = k_tile_24 - t_25;
                 store_v4(k_tile + d * 144 + j, k_tile_new26);
-                key_7_in += k_tile_new26 * k_tile_new26;
+                key_sum_4_in += k_tile_new26 * k_tile_new26;
             }
-            store_v4(key_7 + j, load_v4(key_7 + j) + key_7_in);
+            store_v4(key_sum_4 + j, load_v4(key_sum_4 + j) + key_sum_4_in);
         }
-        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        /* key_sum_4 = 1.0f / sqrt((key_sum_4 * 0.015625f) + 1e-05f) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_7 + j, 1.0f / sqrt_v4((load_v4(key_7 + j) * 0.015625f) + 1e-05f));
+            store_v4(key_sum_4 + j, 1.0f / sqrt_v4((load_v4(key_sum_4 + j) * 0.015625f) + 1e-05f));
         }
-        /* key_9 = ((k_tile * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        /* key_4 = ((k_tile * key_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_7_27 = load_v4(key_7 + j);
+            const vec_v4 key_sum_4_27 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(key_9 + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * key_7_27) * sketch_g1_norm0_weight[d]) +
-                    sketch_g1_norm0_bias[d]);
+                store_v4(key_4 + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * key_sum_4_27) *
+                    sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
-        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot14_v4(round_up(j1 - j0, 64), sketch_g1_w0, key_9, key_10);
-        /* key_12 = 0.0f */
+        /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
+        dot14_v4(round_up(j1 - j0, 16), sketch_g1_w0, key_4, key_w0);
+        /* key_w1 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    store_v4(key_12 + r * 144 + j, splat_v4(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(key_w1 + r * 144 + j, splat_v4(0.0f));
                 }
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
-            /* key_11 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) +
+            /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_v4 key_10_28 = load_v4(key_10 + h * 144 + j);
-                    store_v4(key_11 + (h - h0) * 144 + j, (key_10_28 * 0.5f) * (tanh_v4((key_10_28 + (((key_10_28 *
-                        key_10_28) * key_10_28) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_v4 key_w0_28 = load_v4(key_w0 + h * 144 + j);
+                    store_v4(key_5 + (h - h0) * 144 + j, (key_w0_28 * 0.5f) * (tanh_v4((key_w0_28 + (((key_w0_28 *
+                        key_w0_28) * key_w0_28) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
-            /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot15_v4(round_up(j1 - j0, 64), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            /* key_w1[r][j] += sum over h of sketch_g1_w1 * key_5 */
+            dot15_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
         }
-        /* key_13 = 0.0f */
+        /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_13 + j, splat_v4(0.0f));
+            store_v4(key_sum_5 + j, splat_v4(0.0f));
         }
-        /* key_13 += key_12 */
+        /* key_sum_5 += key_w1 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            vec_v4 key_13_in[4];
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                key_13_in[u] = (vec_v4){0};
+            vec_v4 key_sum_5_in[4];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                key_sum_5_in[vector] = (vec_v4){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    key_13_in[u] += load_v4(key_12 + r * 144 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    key_sum_5_in[vector] += load_v4(key_w1 + r * 144 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                store_v4(key_13 + j, load_v4(key_13 + j) + key_13_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                store_v4(key_sum_5 + j, load_v4(key_sum_5 + j) + key_sum_5_in[vector]);
             }
         }
-        /* key_15 = 0.0f */
+        /* key_sum_6 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_15 + j, splat_v4(0.0f));
+            store_v4(key_sum_6 + j, splat_v4(0.0f));
         }
-        /* key_12 = key_12 - (key_13 * 0.015625f); key_15 += key_12 * key_12 */
+        /* key_w1 = key_w1 - (key_sum_5 * 0.015625f); key_sum_6 += key_w1 * key_w1 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_30 = load_v4(key_13 + j) * 0.015625f;
-            vec_v4 key_15_in = (vec_v4){0};
+            const vec_v4 t_30 = load_v4(key_sum_5 + j) * 0.015625f;
+            vec_v4 key_sum_6_in = (vec_v4){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v4 key_12_29 = load_v4(key_12 + r * 144 + j);
-                const vec_v4 key_12_new31 = key_12_29 - t_30;
-                store_v4(key_12 + r * 144 + j, key_12_new31);
-                key_15_in += key_12_new31 * key_12_new31;
+                const vec_v4 key_w1_29 = load_v4(key_w1 + r * 144 + j);
+                const vec_v4 key_w1_new31 = key_w1_29 - t_30;
+                store_v4(key_w1 + r * 144 + j, key_w1_new31);
+                key_sum_6_in += key_w1_new31 * key_w1_new31;
             }
-            store_v4(key_15 + j, load_v4(key_15 + j) + key_15_in);
+            store_v4(key_sum_6 + j, load_v4(key_sum_6 + j) + key_sum_6_in);
         }
-        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+        /* key_w1 = ((key_w1 * (1.0f / sqrt((key_sum_6 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_32 = 1.0f / sqrt_v4((load_v4(key_15 + j) * 0.015625f) + 1e-05f);
+            const vec_v4 t_32 = 1.0f / sqrt_v4((load_v4(key_sum_6 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_12 + r * 144 + j, ((load_v4(key_12 + r * 144 + j) * t_32) * sketch_g1_norm1_weight[r]) +
+                store_v4(key_w1 + r * 144 + j, ((load_v4(key_w1 + r * 144 + j) * t_32) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
-        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot14_v4(round_up(j1 - j0, 64), sketch_g1_w2, key_12, key_17);
-        /* key_19 = 0.0f */
+        /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
+        dot14_v4(round_up(j1 - j0, 16), sketch_g1_w2, key_w1, key_w2);
+        /* key_w3 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    store_v4(key_19 + r * 144 + j, splat_v4(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(key_w3 + r * 144 + j, splat_v4(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_18 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
+                   1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 key_17_33 = load_v4(key_17 + h * 144 + j);
-                        store_v4(key_18 + (h - h0) * 144 + j, (key_17_33 * 0.5f) * (tanh_v4((key_17_33 + (((key_17_33 *
-                            key_17_33) * key_17_33) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v4 key_w2_33 = load_v4(key_w2 + h * 144 + j);
+                        store_v4(key_8 + (h - h0) * 144 + j, (key_w2_33 * 0.5f) * (tanh_v4((key_w2_33 + (((key_w2_33 *
+                            key_w2_33) * key_w2_33) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot15_v4(round_up(j1 - j0, 64), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                /* key_w3[r][j] += sum over h of sketch_g1_w3 * key_8 */
+                dot15_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
             }
         }
-        /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 key_7_34 = load_v4(key_7 + j);
+            const vec_v4 key_sum_4_34 = load_v4(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * key_7_34) * sketch_g2_norm0_weight[d])
-                    + sketch_g2_norm0_bias[d]);
+                store_v4(k_tile + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * key_sum_4_34) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
-        /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot14_v4(round_up(j1 - j0, 64), sketch_g2_w0, k_tile, key_21);
-        /* key_23 = 0.0f */
+        /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
+        dot14_v4(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_w0_2);
+        /* key_w1_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    store_v4(key_23 + r * 144 + j, splat_v4(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(key_w1_2 + r * 144 + j, splat_v4(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_22 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 key_21_35 = load_v4(key_21 + h * 144 + j);
-                        store_v4(key_22 + (h - h0) * 144 + j, (key_21_35 * 0.5f) * (tanh_v4((key_21_35 + (((key_21_35 *
-                            key_21_35) * key_21_35) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v4 key_w0_2_35 = load_v4(key_w0_2 + h * 144 + j);
+                        store_v4(key_10 + (h - h0) * 144 + j, (key_w0_2_35 * 0.5f) * (tanh_v4((key_w0_2_35 +
+                            (((key_w0_2_35 * key_w0_2_35) * key_w0_2_35) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot15_v4(round_up(j1 - j0, 64), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                /* key_w1_2[r][j] += sum over h of sketch_g2_w1 * key_10 */
+                dot15_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
             }
         }
-        /* key_24 = 0.0f */
+        /* key_sum_7 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_24 + j, splat_v4(0.0f));
+            store_v4(key_sum_7 + j, splat_v4(0.0f));
         }
-        /* key_24 += key_23 */
+        /* key_sum_7 += key_w1_2 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            vec_v4 key_24_in[4];
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                key_24_in[u] = (vec_v4){0};
+            vec_v4 key_sum_7_in[4];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                key_sum_7_in[vector] = (vec_v4){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    key_24_in[u] += load_v4(key_23 + r * 144 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    key_sum_7_in[vector] += load_v4(key_w1_2 + r * 144 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                store_v4(key_24 + j, load_v4(key_24 + j) + key_24_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                store_v4(key_sum_7 + j, load_v4(key_sum_7 + j) + key_sum_7_in[vector]);
             }
         }
-        /* key_26 = 0.0f */
+        /* key_sum_8 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_26 + j, splat_v4(0.0f));
+            store_v4(key_sum_8 + j, splat_v4(0.0f));
         }
-        /* key_23 = key_23 - (key_24 * 0.015625f); key_26 += key_23 * key_23 */
+        /* key_w1_2 = key_w1_2 - (key_sum_7 * 0.015625f); key_sum_8 += key_w1_2 * key_w1_2 */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_37 = load_v4(key_24 + j) * 0.015625f;
-            vec_v4 key_26_in = (vec_v4){0};
+            const vec_v4 t_37 = load_v4(key_sum_7 + j) * 0.015625f;
+            vec_v4 key_sum_8_in = (vec_v4){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v4 key_23_36 = load_v4(key_23 + r * 144 + j);
-                const vec_v4 key_23_new38 = key_23_36 - t_37;
-                store_v4(key_23 + r * 144 + j, key_23_new38);
-                key_26_in += key_23_new38 * key_23_new38;
+                const vec_v4 key_w1_2_36 = load_v4(key_w1_2 + r * 144 + j);
+                const vec_v4 key_w1_2_new38 = key_w1_2_36 - t_37;
+                store_v4(key_w1_2 + r * 144 + j, key_w1_2_new38);
+                key_sum_8_in += key_w1_2_new38 * key_w1_2_new38;
             }
-            store_v4(key_26 + j, load_v4(key_26 + j) + key_26_in);
+            store_v4(key_sum_8 + j, load_v4(key_sum_8 + j) + key_sum_8_in);
         }
-        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+        /* key_w1_2 = ((key_w1_2 * (1.0f / sqrt((key_sum_8 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_39 = 1.0f / sqrt_v4((load_v4(key_26 + j) * 0.015625f) + 1e-05f);
+            const vec_v4 t_39 = 1.0f / sqrt_v4((load_v4(key_sum_8 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_23 + r * 144 + j, ((load_v4(key_23 + r * 144 + j) * t_39) * sketch_g2_norm1_weight[r]) +
-                    sketch_g2_norm1_bias[r]);
+                store_v4(key_w1_2 + r * 144 + j, ((load_v4(key_w1_2 + r * 144 + j) * t_39) * sketch_g2_norm1_weight[r])
+                    + sketch_g2_norm1_bias[r]);
             }
         }
-        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot14_v4(round_up(j1 - j0, 64), sketch_g2_w2, key_23, key_28);
-        /* key_30 = 0.0f */
+        /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
+        dot14_v4(round_up(j1 - j0, 16), sketch_g2_w2, key_w1_2, key_w2_2);
+        /* key_w3_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
-                    store_v4(key_30 + r * 144 + j, splat_v4(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
+                    store_v4(key_w3_2 + r * 144 + j, splat_v4(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_29 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v4 key_28_40 = load_v4(key_28 + h * 144 + j);
-                        store_v4(key_29 + (h - h0) * 144 + j, (key_28_40 * 0.5f) * (tanh_v4((key_28_40 + (((key_28_40 *
-                            key_28_40) * key_28_40) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v4 key_w2_2_40 = load_v4(key_w2_2 + h * 144 + j);
+                        store_v4(key_13 + (h - h0) * 144 + j, (key_w2_2_40 * 0.5f) * (tanh_v4((key_w2_2_40 +
+                            (((key_w2_2_40 * key_w2_2_40) * key_w2_2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot15_v4(round_up(j1 - j0, 64), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                /* key_w3_2[r][j] += sum over h of sketch_g2_w3 * key_13 */
+                dot15_v4(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
             }
         }
-        /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
+        /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                store_v4(key_19 + r * 144 + j, tanh_v4((load_v4(key_19 + r * 144 + j) * load_v4(key_30 + r * 144 + j)) *
-                    0.125f) * 8.0f);
+                store_v4(key_w3 + r * 144 + j, tanh_v4((load_v4(key_w3 + r * 144 + j) * load_v4(key_w3_2 + r * 144 + j))
+                    * 0.125f) * 8.0f);
             }
         }
-        /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot16_v4(round_up(j1 - j0, 64), rows, query_31, key_19, score);
+        /* score[r_q][j] = sum over r of query_15 * key_w3 */
+        dot16_v4(round_up(j1 - j0, 16), rows, query_15, key_w3, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 4; u++, j += 16) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
                     const vec_v4 score_41 = load_v4(score + r_q * 144 + j);
                     store_v4(score + r_q * 144 + j, score_41 * score_41);
                 }
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_42 = j0 + j + lane_v4;
@@ -3376,7 +3457,7 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
                 }
             }
         }
-        /* state += score */
+        /* state_sum += score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             vec_v4 lane_sums = splat_v4(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3385,82 +3466,82 @@ TARGET_v4 APART void polysketch_learned_r64_few_keys_v4(const struct call *call,
                     term, splat_v4(0));
             }
             const float total = lane_sum_v4(lane_sums);
-            state[(chunk - chunk0) * 4160 + r_q] += total;
+            state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
-        /* state_2[r_q][e] += sum over j of score * v */
+        /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot17_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot17_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v4 seen[8];
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_43, mask_v4);
                 }
-                add_seen_lanes_v4(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                add_seen_lanes_v4(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
                     v_row, j1 - j0, seen);
             }
         } else
-            dot18_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot18_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v4 APART void polysketch_learned_r64_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1296896); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1296896); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried += state */
+        /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q += 16) {
-            add_v4(carried + r_q, carried_compensation + r_q, load_v4(state + (chunk - chunk0) * 4160 + r_q),
-                splat_v4(1));
+            add_v4(carried_sum + r_q, carried_sum_compensation + r_q,
+                load_v4(state_sum + (chunk - chunk0) * 4160 + r_q), splat_v4(1));
         }
-        /* before_2 = carried_2; carried_2 += state_2 */
+        /* before = carried; carried += state */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    add_v4(carried_2 + r_q * 64 + e, carried_2_compensation + r_q * 64 + e,
-                        load_v4(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_v4(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    add_v4(carried + r_q * 64 + e, carried_compensation + r_q * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_v4(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 TARGET_v4 APART void polysketch_learned_r64_few_queries_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select((carried + 1.0f) == 0.0f, 0.0f, carried_2 / (carried + 1.0f)) */
+    /* result = select((carried_sum + 1.0f) == 0.0f, 0.0f, carried / (carried_sum + 1.0f)) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                const float t_44 = carried[r_q] + 1.0f;
-                store_v4(result + r_q * 64 + e, (t_44 == 0.0f) ? splat_v4(0.0f) : load_v4(carried_2 + r_q * 64 + e) /
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                const float t_44 = carried_sum[r_q] + 1.0f;
+                store_v4(result + r_q * 64 + e, (t_44 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r_q * 64 + e) /
                     t_44);
             }
         }
@@ -3471,36 +3552,37 @@ TARGET_v4 APART void polysketch_learned_r64_few_queries_v4(const struct call *ca
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v4 static void polysketch_learned_r64_few_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) polysketch_learned_r64_few_begin_v4(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) polysketch_learned_r64_few_begin_2_v4(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        polysketch_learned_r64_few_begin_v4(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        polysketch_learned_r64_few_begin_2_v4(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r64_few_keys_v4(call, task,
-            part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            polysketch_learned_r64_few_keys_v4(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                polysketch_learned_r64_few_fold_v4(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                polysketch_learned_r64_few_fold_v4(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) polysketch_learned_r64_few_queries_v4(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        polysketch_learned_r64_few_queries_v4(call, task, part, iteration);
+    synchronise(part);
 }
 #endif
 
@@ -3508,16 +3590,20 @@ TARGET_v4 static void polysketch_learned_r64_few_v4(const struct call *call, int
 #if defined(__x86_64__)
 #define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
 
-/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+/* Each of these types has 8 elements:
+   - vec_v3: numbers
+   - mask_v3: results of comparisons
+   - ints_v3: positions
+   - wide_v3: doubles */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
 TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
@@ -3548,7 +3634,7 @@ TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
     return y;
 }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 {
     x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -3557,8 +3643,7 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 8 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -3581,7 +3666,7 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -3598,7 +3683,7 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -3609,7 +3694,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -3624,7 +3710,7 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
@@ -3635,8 +3721,7 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v3 *seen)
@@ -3646,13 +3731,17 @@ TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *w
             if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
@@ -3667,19 +3756,20 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 8;
-            if (then == 3) {
+            if (update == 3) {
                 add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
                 continue;
             }
-            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+            store_v3(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
+/* Prefetches rows of `width` numbers. */
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -3687,48 +3777,102 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_v3; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_v3 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 8) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 8;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
+    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
@@ -3742,16 +3886,16 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_v3, and widened, some rows at a
-   time. A single row takes 64 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_v3, and widened 16 rows at a time. A single row
+   takes 64 lanes at once, and so reads b in the order of memory. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (0) fetch_v3(16, lanes, b + 0 * b_step, b_step);
+        if (rows == 1 && update == 1) {
             int64_t x = 0;
             for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
@@ -3760,136 +3904,154 @@ TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* not all at once: so many can be under way */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* a core has few misses in flight */
             fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
             asked = ask;
-            dot_v3(vectors, vectors * 8, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
-                then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* dot_v3 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     float row[128];
-    (void)odd;
+    (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_v3. */
+/* dot_v3 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_v3, so that they round as there. */
 TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 8; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 8; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v3(1, 8, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 8, 1 * 8, c + x, c_row, then,
+            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 8, 8, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
-/* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(const float *a, const float *b, float *c)
+/* The products of the code below, each compiled once: dot_v3 with its constant arguments. */
+TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 16, 512, 2, 64, 32, a, 1, 512, b, 16, c, 16, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 16, 64, 4, steps, 32, a, 1, 64, b, 16, c, 16, 1, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot2_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 96, c, 96, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
+        /*b_step=*/96, c, /*c_row=*/96, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 96, c, 96, 1, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/96, c, /*c_row=*/96, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot4_v3(int64_t rows, const float *a, const float *b, float *c)
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 16, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET_v3 APART void dot6_v3(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, 16, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
+        c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot7_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot9_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_v3(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot10_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot11_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_v3(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/64,
+        c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 TARGET_v3 APART void dot13_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/512, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot14_v3(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot15_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot16_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot17_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot18_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -3899,7 +4061,8 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -3925,49 +4088,49 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
-    float *const query_3 = (float *)(void *)(work + 64); /* [i: 16] */
-    float *const query_5 = (float *)(void *)(work + 0); /* [i: 16] */
-    float *const query_7 = (float *)(void *)(work + 64); /* [i: 16] */
-    float *const query_9 = (float *)(void *)(work + 128); /* [d: 64, i: 16] */
-    float *const query_10 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
-    float *const query_11 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
-    float *const query_12 = (float *)(void *)(work + 128); /* [r: 64, i: 16] */
-    float *const query_13 = (float *)(void *)(work + 0); /* [i: 16] */
-    float *const query_15 = (float *)(void *)(work + 4224); /* [i: 16] */
-    float *const query_17 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
-    float *const query_18 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
-    float *const query_19 = (float *)(void *)(work + 128); /* [r: 64, i: 16] */
-    float *const query_21 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
-    float *const query_22 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
-    float *const query_23 = (float *)(void *)(work + 49280); /* [r: 64, i: 16] */
-    float *const query_24 = (float *)(void *)(work + 0); /* [i: 16] */
-    float *const query_26 = (float *)(void *)(work + 64); /* [i: 16] */
-    float *const query_28 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
-    float *const query_29 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
-    float *const query_30 = (float *)(void *)(work + 49280); /* [r: 64, i: 16] */
-    float *const all_query_31 = (float *)(void *)(work + 53376); /* [r: 64, i: 16, 16 times] */
-    float *const key_5 = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_7 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const key_9 = (float *)(void *)(work + 768); /* [d: 64, j: 96] */
-    float *const key_10 = (float *)(void *)(work + 118912); /* [h: 512, j: 96] */
-    float *const key_11 = (float *)(void *)(work + 315520); /* [h: 192, j: 96] */
-    float *const key_12 = (float *)(void *)(work + 768); /* [r: 64, j: 96] */
-    float *const key_13 = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_15 = (float *)(void *)(work + 25344); /* [j: 96] */
-    float *const key_17 = (float *)(void *)(work + 118912); /* [h: 512, j: 96] */
-    float *const key_18 = (float *)(void *)(work + 315520); /* [h: 192, j: 96] */
-    float *const key_19 = (float *)(void *)(work + 768); /* [r: 64, j: 96] */
-    float *const key_21 = (float *)(void *)(work + 118912); /* [h: 512, j: 96] */
-    float *const key_22 = (float *)(void *)(work + 315520); /* [h: 192, j: 96] */
-    float *const key_23 = (float *)(void *)(work + 25344); /* [r: 64, j: 96] */
-    float *const key_24 = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_26 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const key_28 = (float *)(void *)(work + 118912); /* [h: 512, j: 96] */
-    float *const key_29 = (float *)(void *)(work + 315520); /* [h: 192, j: 96] */
-    float *const key_30 = (float *)(void *)(work + 25344); /* [r: 64, j: 96] */
+    float *const key_sum = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_sum_2 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query_sum = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_sum_2 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_sum_3 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_sum_4 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_4 = (float *)(void *)(work + 128); /* [d: 64, i: 16] */
+    float *const query_w0 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
+    float *const query_5 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
+    float *const query_w1 = (float *)(void *)(work + 128); /* [r: 64, i: 16] */
+    float *const query_sum_5 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_sum_6 = (float *)(void *)(work + 4224); /* [i: 16] */
+    float *const query_w2 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
+    float *const query_8 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
+    float *const query_w3 = (float *)(void *)(work + 128); /* [r: 64, i: 16] */
+    float *const query_w0_2 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
+    float *const query_10 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
+    float *const query_w1_2 = (float *)(void *)(work + 49280); /* [r: 64, i: 16] */
+    float *const query_sum_7 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_sum_8 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_w2_2 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
+    float *const query_13 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
+    float *const query_w3_2 = (float *)(void *)(work + 49280); /* [r: 64, i: 16] */
+    float *const all_query_14 = (float *)(void *)(work + 53376); /* [r: 64, i: 16, 16 times] */
+    float *const key_sum_3 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_sum_4 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_4 = (float *)(void *)(work + 768); /* [d: 64, j: 96] */
+    float *const key_w0 = (float *)(void *)(work + 118912); /* [h: 512, j: 96] */
+    float *const key_5 = (float *)(void *)(work + 315520); /* [h: 192, j: 96] */
+    float *const key_w1 = (float *)(void *)(work + 768); /* [r: 64, j: 96] */
+    float *const key_sum_5 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_sum_6 = (float *)(void *)(work + 25344); /* [j: 96] */
+    float *const key_w2 = (float *)(void *)(work + 118912); /* [h: 512, j: 96] */
+    float *const key_8 = (float *)(void *)(work + 315520); /* [h: 192, j: 96] */
+    float *const key_w3 = (float *)(void *)(work + 768); /* [r: 64, j: 96] */
+    float *const key_w0_2 = (float *)(void *)(work + 118912); /* [h: 512, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 315520); /* [h: 192, j: 96] */
+    float *const key_w1_2 = (float *)(void *)(work + 25344); /* [r: 64, j: 96] */
+    float *const key_sum_7 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_sum_8 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_w2_2 = (float *)(void *)(work + 118912); /* [h: 512, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 315520); /* [h: 192, j: 96] */
+    float *const key_w3_2 = (float *)(void *)(work + 25344); /* [r: 64, j: 96] */
     float *const score = (float *)(void *)(work + 25344); /* [j: 96, i: 16] */
     float *const all_row_sum = (float *)(void *)(work + 389248); /* [i: 16, 16 times] */
     float *const all_row_sum_compensation = (float *)(void *)(work + 390272); /* [i: 16, 16 times] */
@@ -3980,7 +4143,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
     float *const k_tile = (float *)(void *)(work + 25728); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
         const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-        float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 1024;
+        float *const query_14 = all_query_14 + (i0 - i_block) / 16 * 1024;
         float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
         float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
@@ -3989,287 +4152,287 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         transpose_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-        /* query = 0.0f */
+        /* query_sum = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query + i, splat_v3(0.0f));
+            store_v3(query_sum + i, splat_v3(0.0f));
         }
-        /* query += q_tile */
+        /* query_sum += q_tile */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 query_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_in[u] = (vec_v3){0};
+            vec_v3 query_sum_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                query_sum_in[vector] = (vec_v3){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    query_in[u] += load_v3(q_tile + d * 16 + i);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    query_sum_in[vector] += load_v3(q_tile + d * 16 + i);
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query + i, load_v3(query + i) + query_in[u]);
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(query_sum + i, load_v3(query_sum + i) + query_sum_in[vector]);
             }
         }
-        /* query_3 = 0.0f */
+        /* query_sum_2 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query_3 + i, splat_v3(0.0f));
+            store_v3(query_sum_2 + i, splat_v3(0.0f));
         }
-        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        /* q_tile = q_tile - (query_sum * 0.015625f); query_sum_2 += q_tile * q_tile */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_1 = load_v3(query + i) * 0.015625f;
-            vec_v3 query_3_in = (vec_v3){0};
+            const vec_v3 t_1 = load_v3(query_sum + i) * 0.015625f;
+            vec_v3 query_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
                 const vec_v3 q_tile_new2 = q_tile_0 - t_1;
                 store_v3(q_tile + d * 16 + i, q_tile_new2);
-                query_3_in += q_tile_new2 * q_tile_new2;
+                query_sum_2_in += q_tile_new2 * q_tile_new2;
             }
-            store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+            store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in);
         }
-        /* query_5 = 0.0f */
+        /* query_sum_3 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query_5 + i, splat_v3(0.0f));
+            store_v3(query_sum_3 + i, splat_v3(0.0f));
         }
-        /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+        /* q_tile = q_tile * (1.0f / sqrt((query_sum_2 * 0.015625f) + 1e-05f)); query_sum_3 += q_tile */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
-            vec_v3 query_5_in = (vec_v3){0};
+            const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(query_sum_2 + i) * 0.015625f) + 1e-05f);
+            vec_v3 query_sum_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 q_tile_3 = load_v3(q_tile + d * 16 + i);
                 const vec_v3 q_tile_new5 = q_tile_3 * t_4;
                 store_v3(q_tile + d * 16 + i, q_tile_new5);
-                query_5_in += q_tile_new5;
+                query_sum_3_in += q_tile_new5;
             }
-            store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
+            store_v3(query_sum_3 + i, load_v3(query_sum_3 + i) + query_sum_3_in);
         }
-        /* query_7 = 0.0f */
+        /* query_sum_4 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query_7 + i, splat_v3(0.0f));
+            store_v3(query_sum_4 + i, splat_v3(0.0f));
         }
-        /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+        /* q_tile = q_tile - (query_sum_3 * 0.015625f); query_sum_4 += q_tile * q_tile */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_7 = load_v3(query_5 + i) * 0.015625f;
-            vec_v3 query_7_in = (vec_v3){0};
+            const vec_v3 t_7 = load_v3(query_sum_3 + i) * 0.015625f;
+            vec_v3 query_sum_4_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 q_tile_6 = load_v3(q_tile + d * 16 + i);
                 const vec_v3 q_tile_new8 = q_tile_6 - t_7;
                 store_v3(q_tile + d * 16 + i, q_tile_new8);
-                query_7_in += q_tile_new8 * q_tile_new8;
+                query_sum_4_in += q_tile_new8 * q_tile_new8;
             }
-            store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
+            store_v3(query_sum_4 + i, load_v3(query_sum_4 + i) + query_sum_4_in);
         }
-        /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+        /* query_sum_4 = 1.0f / sqrt((query_sum_4 * 0.015625f) + 1e-05f) */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query_7 + i, 1.0f / sqrt_v3((load_v3(query_7 + i) * 0.015625f) + 1e-05f));
+            store_v3(query_sum_4 + i, 1.0f / sqrt_v3((load_v3(query_sum_4 + i) * 0.015625f) + 1e-05f));
         }
-        /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        /* query_4 = ((q_tile * query_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 query_7_9 = load_v3(query_7 + i);
+            const vec_v3 query_sum_4_9 = load_v3(query_sum_4 + i);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(query_9 + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * query_7_9) * sketch_g1_norm0_weight[d])
-                    + sketch_g1_norm0_bias[d]);
+                store_v3(query_4 + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * query_sum_4_9) *
+                    sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
-        /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-        dot0_v3(sketch_g1_w0, query_9, query_10);
-        /* query_12 = 0.0f */
+        /* query_w0[h][i] = sum over d of sketch_g1_w0 * query_4 */
+        dot0_v3(round_up(i1 - i0, 8), sketch_g1_w0, query_4, query_w0);
+        /* query_w1 = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(query_12 + r * 16 + i, splat_v3(0.0f));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query_w1 + r * 16 + i, splat_v3(0.0f));
                 }
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
-            /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
+            /* query_5 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_v3 query_10_10 = load_v3(query_10 + h * 16 + i);
-                    store_v3(query_11 + (h - h0) * 16 + i, (query_10_10 * 0.5f) * (tanh_v3((query_10_10 + (((query_10_10
-                        * query_10_10) * query_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_v3 query_w0_10 = load_v3(query_w0 + h * 16 + i);
+                    store_v3(query_5 + (h - h0) * 16 + i, (query_w0_10 * 0.5f) * (tanh_v3((query_w0_10 + (((query_w0_10
+                        * query_w0_10) * query_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
-            /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-            dot1_v3(h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
+            /* query_w1[r][i] += sum over h of sketch_g1_w1 * query_5 */
+            dot1_v3(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, query_5, query_w1);
         }
-        /* query_13 = 0.0f */
+        /* query_sum_5 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query_13 + i, splat_v3(0.0f));
+            store_v3(query_sum_5 + i, splat_v3(0.0f));
         }
-        /* query_13 += query_12 */
+        /* query_sum_5 += query_w1 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 query_13_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_13_in[u] = (vec_v3){0};
+            vec_v3 query_sum_5_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                query_sum_5_in[vector] = (vec_v3){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    query_13_in[u] += load_v3(query_12 + r * 16 + i);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    query_sum_5_in[vector] += load_v3(query_w1 + r * 16 + i);
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in[u]);
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(query_sum_5 + i, load_v3(query_sum_5 + i) + query_sum_5_in[vector]);
             }
         }
-        /* query_15 = 0.0f */
+        /* query_sum_6 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query_15 + i, splat_v3(0.0f));
+            store_v3(query_sum_6 + i, splat_v3(0.0f));
         }
-        /* query_12 = query_12 - (query_13 * 0.015625f); query_15 += query_12 * query_12 */
+        /* query_w1 = query_w1 - (query_sum_5 * 0.015625f); query_sum_6 += query_w1 * query_w1 */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_12 = load_v3(query_13 + i) * 0.015625f;
-            vec_v3 query_15_in = (vec_v3){0};
+            const vec_v3 t_12 = load_v3(query_sum_5 + i) * 0.015625f;
+            vec_v3 query_sum_6_in = (vec_v3){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v3 query_12_11 = load_v3(query_12 + r * 16 + i);
-                const vec_v3 query_12_new13 = query_12_11 - t_12;
-                store_v3(query_12 + r * 16 + i, query_12_new13);
-                query_15_in += query_12_new13 * query_12_new13;
+                const vec_v3 query_w1_11 = load_v3(query_w1 + r * 16 + i);
+                const vec_v3 query_w1_new13 = query_w1_11 - t_12;
+                store_v3(query_w1 + r * 16 + i, query_w1_new13);
+                query_sum_6_in += query_w1_new13 * query_w1_new13;
             }
-            store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
+            store_v3(query_sum_6 + i, load_v3(query_sum_6 + i) + query_sum_6_in);
         }
-        /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+        /* query_w1 = ((query_w1 * (1.0f / sqrt((query_sum_6 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.015625f) + 1e-05f);
+            const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(query_sum_6 + i) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(query_12 + r * 16 + i, ((load_v3(query_12 + r * 16 + i) * t_14) * sketch_g1_norm1_weight[r]) +
+                store_v3(query_w1 + r * 16 + i, ((load_v3(query_w1 + r * 16 + i) * t_14) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
-        /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-        dot0_v3(sketch_g1_w2, query_12, query_17);
-        /* query_19 = 0.0f */
+        /* query_w2[h][i] = sum over r of sketch_g1_w2 * query_w1 */
+        dot0_v3(round_up(i1 - i0, 8), sketch_g1_w2, query_w1, query_w2);
+        /* query_w3 = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(query_19 + r * 16 + i, splat_v3(0.0f));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query_w3 + r * 16 + i, splat_v3(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+                /* query_8 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 query_17_15 = load_v3(query_17 + h * 16 + i);
-                        store_v3(query_18 + (h - h0) * 16 + i, (query_17_15 * 0.5f) * (tanh_v3((query_17_15 +
-                            (((query_17_15 * query_17_15) * query_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v3 query_w2_15 = load_v3(query_w2 + h * 16 + i);
+                        store_v3(query_8 + (h - h0) * 16 + i, (query_w2_15 * 0.5f) * (tanh_v3((query_w2_15 +
+                            (((query_w2_15 * query_w2_15) * query_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-                dot1_v3(h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+                /* query_w3[r][i] += sum over h of sketch_g1_w3 * query_8 */
+                dot1_v3(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, query_8, query_w3);
             }
         }
-        /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        /* q_tile = ((q_tile * query_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 query_7_16 = load_v3(query_7 + i);
+            const vec_v3 query_sum_4_16 = load_v3(query_sum_4 + i);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(q_tile + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * query_7_16) * sketch_g2_norm0_weight[d])
-                    + sketch_g2_norm0_bias[d]);
+                store_v3(q_tile + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * query_sum_4_16) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
-        /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-        dot0_v3(sketch_g2_w0, q_tile, query_21);
-        /* query_23 = 0.0f */
+        /* query_w0_2[h][i] = sum over d of sketch_g2_w0 * q_tile */
+        dot0_v3(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_w0_2);
+        /* query_w1_2 = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(query_23 + r * 16 + i, splat_v3(0.0f));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query_w1_2 + r * 16 + i, splat_v3(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
-                   0.7978846f) + 1.0f) */
+                /* query_10 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
+                   0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 query_21_17 = load_v3(query_21 + h * 16 + i);
-                        store_v3(query_22 + (h - h0) * 16 + i, (query_21_17 * 0.5f) * (tanh_v3((query_21_17 +
-                            (((query_21_17 * query_21_17) * query_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v3 query_w0_2_17 = load_v3(query_w0_2 + h * 16 + i);
+                        store_v3(query_10 + (h - h0) * 16 + i, (query_w0_2_17 * 0.5f) * (tanh_v3((query_w0_2_17 +
+                            (((query_w0_2_17 * query_w0_2_17) * query_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-                dot1_v3(h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+                /* query_w1_2[r][i] += sum over h of sketch_g2_w1 * query_10 */
+                dot1_v3(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, query_10, query_w1_2);
             }
         }
-        /* query_24 = 0.0f */
+        /* query_sum_7 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query_24 + i, splat_v3(0.0f));
+            store_v3(query_sum_7 + i, splat_v3(0.0f));
         }
-        /* query_24 += query_23 */
+        /* query_sum_7 += query_w1_2 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 query_24_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                query_24_in[u] = (vec_v3){0};
+            vec_v3 query_sum_7_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                query_sum_7_in[vector] = (vec_v3){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    query_24_in[u] += load_v3(query_23 + r * 16 + i);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    query_sum_7_in[vector] += load_v3(query_w1_2 + r * 16 + i);
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in[u]);
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                store_v3(query_sum_7 + i, load_v3(query_sum_7 + i) + query_sum_7_in[vector]);
             }
         }
-        /* query_26 = 0.0f */
+        /* query_sum_8 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query_26 + i, splat_v3(0.0f));
+            store_v3(query_sum_8 + i, splat_v3(0.0f));
         }
-        /* query_23 = query_23 - (query_24 * 0.015625f); query_26 += query_23 * query_23 */
+        /* query_w1_2 = query_w1_2 - (query_sum_7 * 0.015625f); query_sum_8 += query_w1_2 * query_w1_2 */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_19 = load_v3(query_24 + i) * 0.015625f;
-            vec_v3 query_26_in = (vec_v3){0};
+            const vec_v3 t_19 = load_v3(query_sum_7 + i) * 0.015625f;
+            vec_v3 query_sum_8_in = (vec_v3){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v3 query_23_18 = load_v3(query_23 + r * 16 + i);
-                const vec_v3 query_23_new20 = query_23_18 - t_19;
-                store_v3(query_23 + r * 16 + i, query_23_new20);
-                query_26_in += query_23_new20 * query_23_new20;
+                const vec_v3 query_w1_2_18 = load_v3(query_w1_2 + r * 16 + i);
+                const vec_v3 query_w1_2_new20 = query_w1_2_18 - t_19;
+                store_v3(query_w1_2 + r * 16 + i, query_w1_2_new20);
+                query_sum_8_in += query_w1_2_new20 * query_w1_2_new20;
             }
-            store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
+            store_v3(query_sum_8 + i, load_v3(query_sum_8 + i) + query_sum_8_in);
         }
-        /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+        /* query_w1_2 = ((query_w1_2 * (1.0f / sqrt((query_sum_8 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.015625f) + 1e-05f);
+            const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(query_sum_8 + i) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(query_23 + r * 16 + i, ((load_v3(query_23 + r * 16 + i) * t_21) * sketch_g2_norm1_weight[r]) +
-                    sketch_g2_norm1_bias[r]);
+                store_v3(query_w1_2 + r * 16 + i, ((load_v3(query_w1_2 + r * 16 + i) * t_21) *
+                    sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
             }
         }
-        /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-        dot0_v3(sketch_g2_w2, query_23, query_28);
-        /* query_30 = 0.0f */
+        /* query_w2_2[h][i] = sum over r of sketch_g2_w2 * query_w1_2 */
+        dot0_v3(round_up(i1 - i0, 8), sketch_g2_w2, query_w1_2, query_w2_2);
+        /* query_w3_2 = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(query_30 + r * 16 + i, splat_v3(0.0f));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query_w3_2 + r * 16 + i, splat_v3(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
-                   0.7978846f) + 1.0f) */
+                /* query_13 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
+                   0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 query_28_22 = load_v3(query_28 + h * 16 + i);
-                        store_v3(query_29 + (h - h0) * 16 + i, (query_28_22 * 0.5f) * (tanh_v3((query_28_22 +
-                            (((query_28_22 * query_28_22) * query_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v3 query_w2_2_22 = load_v3(query_w2_2 + h * 16 + i);
+                        store_v3(query_13 + (h - h0) * 16 + i, (query_w2_2_22 * 0.5f) * (tanh_v3((query_w2_2_22 +
+                            (((query_w2_2_22 * query_w2_2_22) * query_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-                dot1_v3(h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+                /* query_w3_2[r][i] += sum over h of sketch_g2_w3 * query_13 */
+                dot1_v3(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, query_13, query_w3_2);
             }
         }
-        /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
+        /* query_14 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
         for (int64_t i = 0; i < i1 - i0; i += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(query_31 + r * 16 + i, tanh_v3((load_v3(query_19 + r * 16 + i) * load_v3(query_30 + r * 16 +
+                store_v3(query_14 + r * 16 + i, tanh_v3((load_v3(query_w3 + r * 16 + i) * load_v3(query_w3_2 + r * 16 +
                     i)) * 0.125f) * 8.0f);
             }
         }
@@ -4281,7 +4444,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                     store_v3(sum + e * 16 + i, splat_v3(0.0f));
                     store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
                 }
@@ -4294,310 +4457,310 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
-        /* key = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key + j, splat_v3(0.0f));
+            store_v3(key_sum + j, splat_v3(0.0f));
         }
-        /* key += k_tile */
+        /* key_sum += k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                key_in[u] = (vec_v3){0};
+            vec_v3 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_in[vector] = (vec_v3){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_in[u] += load_v3(k_tile + d * 96 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    key_sum_in[vector] += load_v3(k_tile + d * 96 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3 = 0.0f */
+        /* key_sum_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_3 + j, splat_v3(0.0f));
+            store_v3(key_sum_2 + j, splat_v3(0.0f));
         }
-        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_24 = load_v3(key + j) * 0.015625f;
-            vec_v3 key_3_in = (vec_v3){0};
+            const vec_v3 t_24 = load_v3(key_sum + j) * 0.015625f;
+            vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_23 = load_v3(k_tile + d * 96 + j);
                 const vec_v3 k_tile_new25 = k_tile_23 - t_24;
                 store_v3(k_tile + d * 96 + j, k_tile_new25);
-                key_3_in += k_tile_new25 * k_tile_new25;
+                key_sum_2_in += k_tile_new25 * k_tile_new25;
             }
-            store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+            store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
         }
-        /* key_5 = 0.0f */
+        /* key_sum_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_5 + j, splat_v3(0.0f));
+            store_v3(key_sum_3 + j, splat_v3(0.0f));
         }
-        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        /* k_tile = k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f)); key_sum_3 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_27 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_v3 key_5_in = (vec_v3){0};
+            const vec_v3 t_27 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            vec_v3 key_sum_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_26 = load_v3(k_tile + d * 96 + j);
                 const vec_v3 k_tile_new28 = k_tile_26 * t_27;
                 store_v3(k_tile + d * 96 + j, k_tile_new28);
-                key_5_in += k_tile_new28;
+                key_sum_3_in += k_tile_new28;
             }
-            store_v3(key_5 + j, load_v3(key_5 + j) + key_5_in);
+            store_v3(key_sum_3 + j, load_v3(key_sum_3 + j) + key_sum_3_in);
         }
-        /* key_7 = 0.0f */
+        /* key_sum_4 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_7 + j, splat_v3(0.0f));
+            store_v3(key_sum_4 + j, splat_v3(0.0f));
         }
-        /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
+        /* k_tile = k_tile - (key_sum_3 * 0.015625f); key_sum_4 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_30 = load_v3(key_5 + j) * 0.015625f;
-            vec_v3 key_7_in = (vec_v3){0};
+            const vec_v3 t_30 = load_v3(key_sum_3 + j) * 0.015625f;
+            vec_v3 key_sum_4_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_29 = load_v3(k_tile + d * 96 + j);
                 const vec_v3 k_tile_new31 = k_tile_29 - t_30;
                 store_v3(k_tile + d * 96 + j, k_tile_new31);
-                key_7_in += k_tile_new31 * k_tile_new31;
+                key_sum_4_in += k_tile_new31 * k_tile_new31;
             }
-            store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
+            store_v3(key_sum_4 + j, load_v3(key_sum_4 + j) + key_sum_4_in);
         }
-        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        /* key_sum_4 = 1.0f / sqrt((key_sum_4 * 0.015625f) + 1e-05f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_7 + j, 1.0f / sqrt_v3((load_v3(key_7 + j) * 0.015625f) + 1e-05f));
+            store_v3(key_sum_4 + j, 1.0f / sqrt_v3((load_v3(key_sum_4 + j) * 0.015625f) + 1e-05f));
         }
-        /* key_9 = ((k_tile * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        /* key_4 = ((k_tile * key_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_7_32 = load_v3(key_7 + j);
+            const vec_v3 key_sum_4_32 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_9 + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * key_7_32) * sketch_g1_norm0_weight[d]) +
-                    sketch_g1_norm0_bias[d]);
+                store_v3(key_4 + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * key_sum_4_32) * sketch_g1_norm0_weight[d])
+                    + sketch_g1_norm0_bias[d]);
             }
         }
-        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot2_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
-        /* key_12 = 0.0f */
+        /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
+        dot2_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
+        /* key_w1 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_12 + r * 96 + j, splat_v3(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_w1 + r * 96 + j, splat_v3(0.0f));
                 }
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
-            /* key_11 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) +
+            /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_v3 key_10_33 = load_v3(key_10 + h * 96 + j);
-                    store_v3(key_11 + (h - h0) * 96 + j, (key_10_33 * 0.5f) * (tanh_v3((key_10_33 + (((key_10_33 *
-                        key_10_33) * key_10_33) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_v3 key_w0_33 = load_v3(key_w0 + h * 96 + j);
+                    store_v3(key_5 + (h - h0) * 96 + j, (key_w0_33 * 0.5f) * (tanh_v3((key_w0_33 + (((key_w0_33 *
+                        key_w0_33) * key_w0_33) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
-            /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            /* key_w1[r][j] += sum over h of sketch_g1_w1 * key_5 */
+            dot3_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
         }
-        /* key_13 = 0.0f */
+        /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_13 + j, splat_v3(0.0f));
+            store_v3(key_sum_5 + j, splat_v3(0.0f));
         }
-        /* key_13 += key_12 */
+        /* key_sum_5 += key_w1 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_13_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                key_13_in[u] = (vec_v3){0};
+            vec_v3 key_sum_5_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_5_in[vector] = (vec_v3){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_13_in[u] += load_v3(key_12 + r * 96 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    key_sum_5_in[vector] += load_v3(key_w1 + r * 96 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum_5 + j, load_v3(key_sum_5 + j) + key_sum_5_in[vector]);
             }
         }
-        /* key_15 = 0.0f */
+        /* key_sum_6 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_15 + j, splat_v3(0.0f));
+            store_v3(key_sum_6 + j, splat_v3(0.0f));
         }
-        /* key_12 = key_12 - (key_13 * 0.015625f); key_15 += key_12 * key_12 */
+        /* key_w1 = key_w1 - (key_sum_5 * 0.015625f); key_sum_6 += key_w1 * key_w1 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_35 = load_v3(key_13 + j) * 0.015625f;
-            vec_v3 key_15_in = (vec_v3){0};
+            const vec_v3 t_35 = load_v3(key_sum_5 + j) * 0.015625f;
+            vec_v3 key_sum_6_in = (vec_v3){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v3 key_12_34 = load_v3(key_12 + r * 96 + j);
-                const vec_v3 key_12_new36 = key_12_34 - t_35;
-                store_v3(key_12 + r * 96 + j, key_12_new36);
-                key_15_in += key_12_new36 * key_12_new36;
+                const vec_v3 key_w1_34 = load_v3(key_w1 + r * 96 + j);
+                const vec_v3 key_w1_new36 = key_w1_34 - t_35;
+                store_v3(key_w1 + r * 96 + j, key_w1_new36);
+                key_sum_6_in += key_w1_new36 * key_w1_new36;
             }
-            store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
+            store_v3(key_sum_6 + j, load_v3(key_sum_6 + j) + key_sum_6_in);
         }
-        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+        /* key_w1 = ((key_w1 * (1.0f / sqrt((key_sum_6 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_37 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.015625f) + 1e-05f);
+            const vec_v3 t_37 = 1.0f / sqrt_v3((load_v3(key_sum_6 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_12 + r * 96 + j, ((load_v3(key_12 + r * 96 + j) * t_37) * sketch_g1_norm1_weight[r]) +
+                store_v3(key_w1 + r * 96 + j, ((load_v3(key_w1 + r * 96 + j) * t_37) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
-        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot2_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
-        /* key_19 = 0.0f */
+        /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
+        dot2_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
+        /* key_w3 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_19 + r * 96 + j, splat_v3(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_w3 + r * 96 + j, splat_v3(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_18 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
+                   1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 key_17_38 = load_v3(key_17 + h * 96 + j);
-                        store_v3(key_18 + (h - h0) * 96 + j, (key_17_38 * 0.5f) * (tanh_v3((key_17_38 + (((key_17_38 *
-                            key_17_38) * key_17_38) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v3 key_w2_38 = load_v3(key_w2 + h * 96 + j);
+                        store_v3(key_8 + (h - h0) * 96 + j, (key_w2_38 * 0.5f) * (tanh_v3((key_w2_38 + (((key_w2_38 *
+                            key_w2_38) * key_w2_38) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                /* key_w3[r][j] += sum over h of sketch_g1_w3 * key_8 */
+                dot3_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
             }
         }
-        /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_7_39 = load_v3(key_7 + j);
+            const vec_v3 key_sum_4_39 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * key_7_39) * sketch_g2_norm0_weight[d]) +
-                    sketch_g2_norm0_bias[d]);
+                store_v3(k_tile + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * key_sum_4_39) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
-        /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot2_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_21);
-        /* key_23 = 0.0f */
+        /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
+        dot2_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_w0_2);
+        /* key_w1_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_23 + r * 96 + j, splat_v3(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_w1_2 + r * 96 + j, splat_v3(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_22 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 key_21_40 = load_v3(key_21 + h * 96 + j);
-                        store_v3(key_22 + (h - h0) * 96 + j, (key_21_40 * 0.5f) * (tanh_v3((key_21_40 + (((key_21_40 *
-                            key_21_40) * key_21_40) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v3 key_w0_2_40 = load_v3(key_w0_2 + h * 96 + j);
+                        store_v3(key_10 + (h - h0) * 96 + j, (key_w0_2_40 * 0.5f) * (tanh_v3((key_w0_2_40 +
+                            (((key_w0_2_40 * key_w0_2_40) * key_w0_2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                /* key_w1_2[r][j] += sum over h of sketch_g2_w1 * key_10 */
+                dot3_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
             }
         }
-        /* key_24 = 0.0f */
+        /* key_sum_7 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_24 + j, splat_v3(0.0f));
+            store_v3(key_sum_7 + j, splat_v3(0.0f));
         }
-        /* key_24 += key_23 */
+        /* key_sum_7 += key_w1_2 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_24_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                key_24_in[u] = (vec_v3){0};
+            vec_v3 key_sum_7_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_7_in[vector] = (vec_v3){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_24_in[u] += load_v3(key_23 + r * 96 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    key_sum_7_in[vector] += load_v3(key_w1_2 + r * 96 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum_7 + j, load_v3(key_sum_7 + j) + key_sum_7_in[vector]);
             }
         }
-        /* key_26 = 0.0f */
+        /* key_sum_8 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_26 + j, splat_v3(0.0f));
+            store_v3(key_sum_8 + j, splat_v3(0.0f));
         }
-        /* key_23 = key_23 - (key_24 * 0.015625f); key_26 += key_23 * key_23 */
+        /* key_w1_2 = key_w1_2 - (key_sum_7 * 0.015625f); key_sum_8 += key_w1_2 * key_w1_2 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_42 = load_v3(key_24 + j) * 0.015625f;
-            vec_v3 key_26_in = (vec_v3){0};
+            const vec_v3 t_42 = load_v3(key_sum_7 + j) * 0.015625f;
+            vec_v3 key_sum_8_in = (vec_v3){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v3 key_23_41 = load_v3(key_23 + r * 96 + j);
-                const vec_v3 key_23_new43 = key_23_41 - t_42;
-                store_v3(key_23 + r * 96 + j, key_23_new43);
-                key_26_in += key_23_new43 * key_23_new43;
+                const vec_v3 key_w1_2_41 = load_v3(key_w1_2 + r * 96 + j);
+                const vec_v3 key_w1_2_new43 = key_w1_2_41 - t_42;
+                store_v3(key_w1_2 + r * 96 + j, key_w1_2_new43);
+                key_sum_8_in += key_w1_2_new43 * key_w1_2_new43;
             }
-            store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
+            store_v3(key_sum_8 + j, load_v3(key_sum_8 + j) + key_sum_8_in);
         }
-        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+        /* key_w1_2 = ((key_w1_2 * (1.0f / sqrt((key_sum_8 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_44 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.015625f) + 1e-05f);
+            const vec_v3 t_44 = 1.0f / sqrt_v3((load_v3(key_sum_8 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_23 + r * 96 + j, ((load_v3(key_23 + r * 96 + j) * t_44) * sketch_g2_norm1_weight[r]) +
+                store_v3(key_w1_2 + r * 96 + j, ((load_v3(key_w1_2 + r * 96 + j) * t_44) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
-        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot2_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
-        /* key_30 = 0.0f */
+        /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
+        dot2_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
+        /* key_w3_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_30 + r * 96 + j, splat_v3(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_w3_2 + r * 96 + j, splat_v3(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_29 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 key_28_45 = load_v3(key_28 + h * 96 + j);
-                        store_v3(key_29 + (h - h0) * 96 + j, (key_28_45 * 0.5f) * (tanh_v3((key_28_45 + (((key_28_45 *
-                            key_28_45) * key_28_45) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v3 key_w2_2_45 = load_v3(key_w2_2 + h * 96 + j);
+                        store_v3(key_13 + (h - h0) * 96 + j, (key_w2_2_45 * 0.5f) * (tanh_v3((key_w2_2_45 +
+                            (((key_w2_2_45 * key_w2_2_45) * key_w2_2_45) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot3_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                /* key_w3_2[r][j] += sum over h of sketch_g2_w3 * key_13 */
+                dot3_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
             }
         }
-        /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
+        /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_19 + r * 96 + j, tanh_v3((load_v3(key_19 + r * 96 + j) * load_v3(key_30 + r * 96 + j)) *
+                store_v3(key_w3 + r * 96 + j, tanh_v3((load_v3(key_w3 + r * 96 + j) * load_v3(key_w3_2 + r * 96 + j)) *
                     0.125f) * 8.0f);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
             const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 1024;
+            float *const query_14 = all_query_14 + (i0 - i_block) / 16 * 1024;
             float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
-            /* score[j][i] = sum over r of key_19 * query_31 */
-            dot4_v3(j1 - j0, key_19, query_31, score);
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            /* score[j][i] = sum over r of key_w3 * query_14 */
+            dot4_v3(round_up(i1 - i0, 8), j1 - j0, key_w3, query_14, score);
             /* score = score * score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                         const vec_v3 score_46 = load_v3(score + j * 16 + i);
                         store_v3(score + j * 16 + i, score_46 * score_46);
                     }
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
                 const int64_t t_47 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4611,22 +4774,22 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
             /* row_sum += score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 vec_v3 row_sum_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    row_sum_in[u] = (vec_v3){0};
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    row_sum_in[vector] = (vec_v3){0};
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        row_sum_in[u] += load_v3(score + j * 16 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_in[vector] += load_v3(score + j * 16 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
                 }
             }
             /* sum[e][i] += sum over j of v * score */
             if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot5_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot5_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 seen[2];
                     if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -4637,7 +4800,7 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
                     add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
                 }
             } else
-                dot6_v3(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot6_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
     {
@@ -4659,40 +4822,40 @@ TARGET_v3 static void polysketch_learned_r64_rows_v3(const struct call *call, in
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v3 APART void polysketch_learned_r64_begin_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 2080);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
-    float *const carried_2 = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
+    float *const carried = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 8) {
-        store_v3(carried + f, splat_v3(0.0f));
-        store_v3(carried_compensation + f, splat_v3(0.0f));
+        store_v3(carried_sum + f, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + f, splat_v3(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(carried_2 + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_2_compensation + f * 64 + e, splat_v3(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + f * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -4716,40 +4879,40 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_7 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_9 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
-    float *const key_10 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_11 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_12 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
-    float *const key_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_15 = (float *)(void *)(part->work + 16896); /* [j: 64] */
-    float *const key_17 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_18 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_19 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
-    float *const key_21 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_22 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_23 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
-    float *const key_24 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_26 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_28 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_29 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_30 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
-    float *const key_32 = (float *)(void *)(part->work + 16896); /* [f: 192, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
+    float *const key_w0 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
+    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
+    float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 16896); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
+    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
+    float *const key_10 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
+    float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
+    float *const key_13 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
+    float *const key_features_2 = (float *)(void *)(part->work + 16896); /* [f: 192, j: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
-    /* state = 0.0f */
+    /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 8) {
-        store_v3(state + (chunk - chunk0) * 135200 + f, splat_v3(0.0f));
+        store_v3(state_sum + (chunk - chunk0) * 135200 + f, splat_v3(0.0f));
     }
-    /* state_2 = 0.0f */
+    /* state = 0.0f */
     for (int64_t f = 0; f < 2080; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, splat_v3(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 135200 + f * 64 + e, splat_v3(0.0f));
             }
         }
     }
@@ -4759,363 +4922,365 @@ TARGET_v3 APART void polysketch_learned_r64_keys_v3(const struct call *call, int
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
-        /* key = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key + j, splat_v3(0.0f));
+            store_v3(key_sum + j, splat_v3(0.0f));
         }
-        /* key += k_tile */
+        /* key_sum += k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                key_in[u] = (vec_v3){0};
+            vec_v3 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_in[vector] = (vec_v3){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_in[u] += load_v3(k_tile + d * 64 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    key_sum_in[vector] += load_v3(k_tile + d * 64 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3 = 0.0f */
+        /* key_sum_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_3 + j, splat_v3(0.0f));
+            store_v3(key_sum_2 + j, splat_v3(0.0f));
         }
-        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_1 = load_v3(key + j) * 0.015625f;
-            vec_v3 key_3_in = (vec_v3){0};
+            const vec_v3 t_1 = load_v3(key_sum + j) * 0.015625f;
+            vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_0 = load_v3(k_tile + d * 64 + j);
                 const vec_v3 k_tile_new2 = k_tile_0 - t_1;
                 store_v3(k_tile + d * 64 + j, k_tile_new2);
-                key_3_in += k_tile_new2 * k_tile_new2;
+                key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
-            store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+            store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
         }
-        /* key_5 = 0.0f */
+        /* key_sum_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_5 + j, splat_v3(0.0f));
+            store_v3(key_sum_3 + j, splat_v3(0.0f));
         }
-        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        /* k_tile = k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f)); key_sum_3 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_v3 key_5_in = (vec_v3){0};
+            const vec_v3 t_4 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            vec_v3 key_sum_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_3 = load_v3(k_tile + d * 64 + j);
                 const vec_v3 k_tile_new5 = k_tile_3 * t_4;
                 store_v3(k_tile + d * 64 + j, k_tile_new5);
-                key_5_in += k_tile_new5;
+                key_sum_3_in += k_tile_new5;
             }
-            store_v3(key_5 + j, load_v3(key_5 + j) + key_5_in);
+            store_v3(key_sum_3 + j, load_v3(key_sum_3 + j) + key_sum_3_in);
         }
-        /* key_7 = 0.0f */
+        /* key_sum_4 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_7 + j, splat_v3(0.0f));
+            store_v3(key_sum_4 + j, splat_v3(0.0f));
         }
-        /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
+        /* k_tile = k_tile - (key_sum_3 * 0.015625f); key_sum_4 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_7 = load_v3(key_5 + j) * 0.015625f;
-            vec_v3 key_7_in = (vec_v3){0};
+            const vec_v3 t_7 = load_v3(key_sum_3 + j) * 0.015625f;
+            vec_v3 key_sum_4_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_6 = load_v3(k_tile + d * 64 + j);
                 const vec_v3 k_tile_new8 = k_tile_6 - t_7;
                 store_v3(k_tile + d * 64 + j, k_tile_new8);
-                key_7_in += k_tile_new8 * k_tile_new8;
+                key_sum_4_in += k_tile_new8 * k_tile_new8;
             }
-            store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
+            store_v3(key_sum_4 + j, load_v3(key_sum_4 + j) + key_sum_4_in);
         }
-        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        /* key_sum_4 = 1.0f / sqrt((key_sum_4 * 0.015625f) + 1e-05f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_7 + j, 1.0f / sqrt_v3((load_v3(key_7 + j) * 0.015625f) + 1e-05f));
+            store_v3(key_sum_4 + j, 1.0f / sqrt_v3((load_v3(key_sum_4 + j) * 0.015625f) + 1e-05f));
         }
-        /* key_9 = ((k_tile * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        /* key_4 = ((k_tile * key_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_7_9 = load_v3(key_7 + j);
+            const vec_v3 key_sum_4_9 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_9 + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_7_9) * sketch_g1_norm0_weight[d]) +
-                    sketch_g1_norm0_bias[d]);
+                store_v3(key_4 + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_9) * sketch_g1_norm0_weight[d])
+                    + sketch_g1_norm0_bias[d]);
             }
         }
-        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot7_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
-        /* key_12 = 0.0f */
+        /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
+        dot7_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
+        /* key_w1 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_12 + r * 64 + j, splat_v3(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_w1 + r * 64 + j, splat_v3(0.0f));
                 }
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
-            /* key_11 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) +
+            /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_v3 key_10_10 = load_v3(key_10 + h * 64 + j);
-                    store_v3(key_11 + (h - h0) * 64 + j, (key_10_10 * 0.5f) * (tanh_v3((key_10_10 + (((key_10_10 *
-                        key_10_10) * key_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_v3 key_w0_10 = load_v3(key_w0 + h * 64 + j);
+                    store_v3(key_5 + (h - h0) * 64 + j, (key_w0_10 * 0.5f) * (tanh_v3((key_w0_10 + (((key_w0_10 *
+                        key_w0_10) * key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
-            /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            /* key_w1[r][j] += sum over h of sketch_g1_w1 * key_5 */
+            dot8_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
         }
-        /* key_13 = 0.0f */
+        /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_13 + j, splat_v3(0.0f));
+            store_v3(key_sum_5 + j, splat_v3(0.0f));
         }
-        /* key_13 += key_12 */
+        /* key_sum_5 += key_w1 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_13_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                key_13_in[u] = (vec_v3){0};
+            vec_v3 key_sum_5_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_5_in[vector] = (vec_v3){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_13_in[u] += load_v3(key_12 + r * 64 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    key_sum_5_in[vector] += load_v3(key_w1 + r * 64 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum_5 + j, load_v3(key_sum_5 + j) + key_sum_5_in[vector]);
             }
         }
-        /* key_15 = 0.0f */
+        /* key_sum_6 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_15 + j, splat_v3(0.0f));
+            store_v3(key_sum_6 + j, splat_v3(0.0f));
         }
-        /* key_12 = key_12 - (key_13 * 0.015625f); key_15 += key_12 * key_12 */
+        /* key_w1 = key_w1 - (key_sum_5 * 0.015625f); key_sum_6 += key_w1 * key_w1 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_12 = load_v3(key_13 + j) * 0.015625f;
-            vec_v3 key_15_in = (vec_v3){0};
+            const vec_v3 t_12 = load_v3(key_sum_5 + j) * 0.015625f;
+            vec_v3 key_sum_6_in = (vec_v3){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v3 key_12_11 = load_v3(key_12 + r * 64 + j);
-                const vec_v3 key_12_new13 = key_12_11 - t_12;
-                store_v3(key_12 + r * 64 + j, key_12_new13);
-                key_15_in += key_12_new13 * key_12_new13;
+                const vec_v3 key_w1_11 = load_v3(key_w1 + r * 64 + j);
+                const vec_v3 key_w1_new13 = key_w1_11 - t_12;
+                store_v3(key_w1 + r * 64 + j, key_w1_new13);
+                key_sum_6_in += key_w1_new13 * key_w1_new13;
             }
-            store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
+            store_v3(key_sum_6 + j, load_v3(key_sum_6 + j) + key_sum_6_in);
         }
-        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+        /* key_w1 = ((key_w1 * (1.0f / sqrt((key_sum_6 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.015625f) + 1e-05f);
+            const vec_v3 t_14 = 1.0f / sqrt_v3((load_v3(key_sum_6 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_12 + r * 64 + j, ((load_v3(key_12 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
+                store_v3(key_w1 + r * 64 + j, ((load_v3(key_w1 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
-        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot7_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
-        /* key_19 = 0.0f */
+        /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
+        dot7_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
+        /* key_w3 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_19 + r * 64 + j, splat_v3(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_w3 + r * 64 + j, splat_v3(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_18 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
+                   1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 key_17_15 = load_v3(key_17 + h * 64 + j);
-                        store_v3(key_18 + (h - h0) * 64 + j, (key_17_15 * 0.5f) * (tanh_v3((key_17_15 + (((key_17_15 *
-                            key_17_15) * key_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v3 key_w2_15 = load_v3(key_w2 + h * 64 + j);
+                        store_v3(key_8 + (h - h0) * 64 + j, (key_w2_15 * 0.5f) * (tanh_v3((key_w2_15 + (((key_w2_15 *
+                            key_w2_15) * key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                /* key_w3[r][j] += sum over h of sketch_g1_w3 * key_8 */
+                dot8_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
             }
         }
-        /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_7_16 = load_v3(key_7 + j);
+            const vec_v3 key_sum_4_16 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_7_16) * sketch_g2_norm0_weight[d]) +
-                    sketch_g2_norm0_bias[d]);
+                store_v3(k_tile + d * 64 + j, ((load_v3(k_tile + d * 64 + j) * key_sum_4_16) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
-        /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot7_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_21);
-        /* key_23 = 0.0f */
+        /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
+        dot7_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_w0_2);
+        /* key_w1_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_23 + r * 64 + j, splat_v3(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_w1_2 + r * 64 + j, splat_v3(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_22 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 key_21_17 = load_v3(key_21 + h * 64 + j);
-                        store_v3(key_22 + (h - h0) * 64 + j, (key_21_17 * 0.5f) * (tanh_v3((key_21_17 + (((key_21_17 *
-                            key_21_17) * key_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v3 key_w0_2_17 = load_v3(key_w0_2 + h * 64 + j);
+                        store_v3(key_10 + (h - h0) * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_v3((key_w0_2_17 +
+                            (((key_w0_2_17 * key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                /* key_w1_2[r][j] += sum over h of sketch_g2_w1 * key_10 */
+                dot8_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
             }
         }
-        /* key_24 = 0.0f */
+        /* key_sum_7 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_24 + j, splat_v3(0.0f));
+            store_v3(key_sum_7 + j, splat_v3(0.0f));
         }
-        /* key_24 += key_23 */
+        /* key_sum_7 += key_w1_2 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_24_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                key_24_in[u] = (vec_v3){0};
+            vec_v3 key_sum_7_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_7_in[vector] = (vec_v3){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_24_in[u] += load_v3(key_23 + r * 64 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    key_sum_7_in[vector] += load_v3(key_w1_2 + r * 64 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum_7 + j, load_v3(key_sum_7 + j) + key_sum_7_in[vector]);
             }
         }
-        /* key_26 = 0.0f */
+        /* key_sum_8 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_26 + j, splat_v3(0.0f));
+            store_v3(key_sum_8 + j, splat_v3(0.0f));
         }
-        /* key_23 = key_23 - (key_24 * 0.015625f); key_26 += key_23 * key_23 */
+        /* key_w1_2 = key_w1_2 - (key_sum_7 * 0.015625f); key_sum_8 += key_w1_2 * key_w1_2 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_19 = load_v3(key_24 + j) * 0.015625f;
-            vec_v3 key_26_in = (vec_v3){0};
+            const vec_v3 t_19 = load_v3(key_sum_7 + j) * 0.015625f;
+            vec_v3 key_sum_8_in = (vec_v3){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v3 key_23_18 = load_v3(key_23 + r * 64 + j);
-                const vec_v3 key_23_new20 = key_23_18 - t_19;
-                store_v3(key_23 + r * 64 + j, key_23_new20);
-                key_26_in += key_23_new20 * key_23_new20;
+                const vec_v3 key_w1_2_18 = load_v3(key_w1_2 + r * 64 + j);
+                const vec_v3 key_w1_2_new20 = key_w1_2_18 - t_19;
+                store_v3(key_w1_2 + r * 64 + j, key_w1_2_new20);
+                key_sum_8_in += key_w1_2_new20 * key_w1_2_new20;
             }
-            store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
+            store_v3(key_sum_8 + j, load_v3(key_sum_8 + j) + key_sum_8_in);
         }
-        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+        /* key_w1_2 = ((key_w1_2 * (1.0f / sqrt((key_sum_8 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.015625f) + 1e-05f);
+            const vec_v3 t_21 = 1.0f / sqrt_v3((load_v3(key_sum_8 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_23 + r * 64 + j, ((load_v3(key_23 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) +
+                store_v3(key_w1_2 + r * 64 + j, ((load_v3(key_w1_2 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) +
                     sketch_g2_norm1_bias[r]);
             }
         }
-        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot7_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
-        /* key_30 = 0.0f */
+        /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
+        dot7_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
+        /* key_w3_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_30 + r * 64 + j, splat_v3(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_w3_2 + r * 64 + j, splat_v3(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_29 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 key_28_22 = load_v3(key_28 + h * 64 + j);
-                        store_v3(key_29 + (h - h0) * 64 + j, (key_28_22 * 0.5f) * (tanh_v3((key_28_22 + (((key_28_22 *
-                            key_28_22) * key_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v3 key_w2_2_22 = load_v3(key_w2_2 + h * 64 + j);
+                        store_v3(key_13 + (h - h0) * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_v3((key_w2_2_22 +
+                            (((key_w2_2_22 * key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                /* key_w3_2[r][j] += sum over h of sketch_g2_w3 * key_13 */
+                dot8_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
             }
         }
-        /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
+        /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_19 + r * 64 + j, tanh_v3((load_v3(key_19 + r * 64 + j) * load_v3(key_30 + r * 64 + j)) *
+                store_v3(key_w3 + r * 64 + j, tanh_v3((load_v3(key_w3 + r * 64 + j) * load_v3(key_w3_2 + r * 64 + j)) *
                     0.125f) * 8.0f);
             }
         }
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
-            /* key_32 = key_19 * key_19 */
+            /* key_features_2 = key_w3 * key_w3 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                 for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        store_v3(key_32 + (f - f0) * 64 + j, load_v3(key_19 + (f % 64) * 64 + j) * load_v3(key_19 + (((f
-                            % 64) + (f / 64)) % 64) * 64 + j));
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(key_features_2 + (f - f0) * 64 + j, load_v3(key_w3 + (f % 64) * 64 + j) *
+                            load_v3(key_w3 + (((f % 64) + (f / 64)) % 64) * 64 + j));
                     }
                 }
             }
-            /* state += key_32 */
+            /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_v3 lane_sums = splat_v3(0);
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 term = load_v3(key_32 + (f - f0) * 64 + j);
+                    const vec_v3 term = load_v3(key_features_2 + (f - f0) * 64 + j);
                     lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0,
                         mask_v3), term, splat_v3(0));
                 }
                 const float total = lane_sum_v3(lane_sums);
-                state[(chunk - chunk0) * 135200 + f] += total;
+                state_sum[(chunk - chunk0) * 135200 + f] += total;
             }
-            /* state_2[f][e] += sum over j of key_32 * v */
-            dot9_v3(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 135200 + f0 * 64);
+            /* state[f][e] += sum over j of key_features_2 * v */
+            dot9_v3(f1 - f0, j1 - j0, key_features_2, v + j0 * v_row, v_row,
+                state + (chunk - chunk0) * 135200 + f0 * 64);
         }
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v3 APART void polysketch_learned_r64_fold_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 2080);
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
-    float *const carried_2 = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
+    float *const carried = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried += state; state = before */
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 before_new23 = load_v3(carried + f);
-            add_v3(carried + f, carried_compensation + f, load_v3(state + (chunk - chunk0) * 135200 + f), splat_v3(1));
-            store_v3(state + (chunk - chunk0) * 135200 + f, before_new23);
+            const vec_v3 before_sum_new23 = load_v3(carried_sum + f);
+            add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + (chunk - chunk0) * 135200 + f),
+                splat_v3(1));
+            store_v3(state_sum + (chunk - chunk0) * 135200 + f, before_sum_new23);
         }
-        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    const vec_v3 before_2_new24 = load_v3(carried_2 + f * 64 + e);
-                    add_v3(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
-                        load_v3(state_2 + (chunk - chunk0) * 135200 + f * 64 + e), splat_v3(1));
-                    store_v3(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, before_2_new24);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 before_new24 = load_v3(carried + f * 64 + e);
+                    add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 135200 + f * 64 + e), splat_v3(1));
+                    store_v3(state + (chunk - chunk0) * 135200 + f * 64 + e, before_new24);
                 }
             }
         }
     }
 }
 
-/* The queries of a chunk meet the states before it, and its own keys. */
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
 TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -5142,56 +5307,56 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const key_33 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_35 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_7 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_9 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
-    float *const query_10 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_11 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_12 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
-    float *const query_13 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_15 = (float *)(void *)(part->work + 16896); /* [i: 64] */
-    float *const query_17 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_18 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_19 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
-    float *const query_21 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_22 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_23 = (float *)(void *)(part->work + 197120); /* [r: 64, i: 64] */
-    float *const query_24 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_26 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_28 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_29 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_30 = (float *)(void *)(part->work + 197120); /* [r: 64, i: 64] */
-    float *const key_37 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_39 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_41 = (float *)(void *)(part->work + 16896); /* [d: 64, j: 64] */
-    float *const key_42 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_43 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_44 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
-    float *const key_45 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_47 = (float *)(void *)(part->work + 33280); /* [j: 64] */
-    float *const key_49 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_50 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_51 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
-    float *const key_53 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_54 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_55 = (float *)(void *)(part->work + 213504); /* [r: 64, j: 64] */
-    float *const key_56 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_58 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_60 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_61 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_62 = (float *)(void *)(part->work + 213504); /* [r: 64, j: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const key_sum_9 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_10 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_sum_3 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_sum_4 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
+    float *const query_w0 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
+    float *const query_w1 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
+    float *const query_sum_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_sum_6 = (float *)(void *)(part->work + 16896); /* [i: 64] */
+    float *const query_w2 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
+    float *const query_8 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
+    float *const query_w3 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
+    float *const query_w0_2 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
+    float *const query_10 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
+    float *const query_w1_2 = (float *)(void *)(part->work + 197120); /* [r: 64, i: 64] */
+    float *const query_sum_7 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_sum_8 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_w2_2 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
+    float *const query_13 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
+    float *const query_w3_2 = (float *)(void *)(part->work + 197120); /* [r: 64, i: 64] */
+    float *const key_sum_11 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_12 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_17 = (float *)(void *)(part->work + 16896); /* [d: 64, j: 64] */
+    float *const key_w0_3 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
+    float *const key_18 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
+    float *const key_w1_3 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
+    float *const key_sum_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_14 = (float *)(void *)(part->work + 33280); /* [j: 64] */
+    float *const key_w2_3 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
+    float *const key_21 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
+    float *const key_w3_3 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
+    float *const key_w0_4 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
+    float *const key_23 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
+    float *const key_w1_4 = (float *)(void *)(part->work + 213504); /* [r: 64, j: 64] */
+    float *const key_sum_15 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_16 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_w2_4 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
+    float *const key_26 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
+    float *const key_w3_4 = (float *)(void *)(part->work + 213504); /* [r: 64, j: 64] */
     float *const score = (float *)(void *)(part->work + 33280); /* [j: 64, i: 64] */
-    float *const query_32 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
-    float *const query_33 = (float *)(void *)(part->work + 229888); /* [i: 64] */
+    float *const query_14 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 229888); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 230144); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(part->work + 230400); /* [i: 64] */
-    float *const query_34 = (float *)(void *)(part->work + 230656); /* [e: 64, i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 230656); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 247040); /* [e: 64, i: 64] */
     float *const sum_compensation = (float *)(void *)(part->work + 263424); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
@@ -5207,338 +5372,341 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
             transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
-            /* query = 0.0f */
+            /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query + i, splat_v3(0.0f));
+                store_v3(query_sum + i, splat_v3(0.0f));
             }
-            /* query += q_tile */
+            /* query_sum += q_tile */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 query_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    query_in[u] = (vec_v3){0};
+                vec_v3 query_sum_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    query_sum_in[vector] = (vec_v3){0};
                 }
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        query_in[u] += load_v3(q_tile + d * 64 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        query_sum_in[vector] += load_v3(q_tile + d * 64 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(query + i, load_v3(query + i) + query_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query_sum + i, load_v3(query_sum + i) + query_sum_in[vector]);
                 }
             }
-            /* query_3 = 0.0f */
+            /* query_sum_2 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_3 + i, splat_v3(0.0f));
+                store_v3(query_sum_2 + i, splat_v3(0.0f));
             }
-            /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+            /* q_tile = q_tile - (query_sum * 0.015625f); query_sum_2 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_26 = load_v3(query + i) * 0.015625f;
-                vec_v3 query_3_in = (vec_v3){0};
+                const vec_v3 t_26 = load_v3(query_sum + i) * 0.015625f;
+                vec_v3 query_sum_2_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v3 q_tile_25 = load_v3(q_tile + d * 64 + i);
                     const vec_v3 q_tile_new27 = q_tile_25 - t_26;
                     store_v3(q_tile + d * 64 + i, q_tile_new27);
-                    query_3_in += q_tile_new27 * q_tile_new27;
+                    query_sum_2_in += q_tile_new27 * q_tile_new27;
                 }
-                store_v3(query_3 + i, load_v3(query_3 + i) + query_3_in);
+                store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in);
             }
-            /* query_5 = 0.0f */
+            /* query_sum_3 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_5 + i, splat_v3(0.0f));
+                store_v3(query_sum_3 + i, splat_v3(0.0f));
             }
-            /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+            /* q_tile = q_tile * (1.0f / sqrt((query_sum_2 * 0.015625f) + 1e-05f)); query_sum_3 += q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_29 = 1.0f / sqrt_v3((load_v3(query_3 + i) * 0.015625f) + 1e-05f);
-                vec_v3 query_5_in = (vec_v3){0};
+                const vec_v3 t_29 = 1.0f / sqrt_v3((load_v3(query_sum_2 + i) * 0.015625f) + 1e-05f);
+                vec_v3 query_sum_3_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v3 q_tile_28 = load_v3(q_tile + d * 64 + i);
                     const vec_v3 q_tile_new30 = q_tile_28 * t_29;
                     store_v3(q_tile + d * 64 + i, q_tile_new30);
-                    query_5_in += q_tile_new30;
+                    query_sum_3_in += q_tile_new30;
                 }
-                store_v3(query_5 + i, load_v3(query_5 + i) + query_5_in);
+                store_v3(query_sum_3 + i, load_v3(query_sum_3 + i) + query_sum_3_in);
             }
-            /* query_7 = 0.0f */
+            /* query_sum_4 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_7 + i, splat_v3(0.0f));
+                store_v3(query_sum_4 + i, splat_v3(0.0f));
             }
-            /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+            /* q_tile = q_tile - (query_sum_3 * 0.015625f); query_sum_4 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_32 = load_v3(query_5 + i) * 0.015625f;
-                vec_v3 query_7_in = (vec_v3){0};
+                const vec_v3 t_32 = load_v3(query_sum_3 + i) * 0.015625f;
+                vec_v3 query_sum_4_in = (vec_v3){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_v3 q_tile_31 = load_v3(q_tile + d * 64 + i);
                     const vec_v3 q_tile_new33 = q_tile_31 - t_32;
                     store_v3(q_tile + d * 64 + i, q_tile_new33);
-                    query_7_in += q_tile_new33 * q_tile_new33;
+                    query_sum_4_in += q_tile_new33 * q_tile_new33;
                 }
-                store_v3(query_7 + i, load_v3(query_7 + i) + query_7_in);
+                store_v3(query_sum_4 + i, load_v3(query_sum_4 + i) + query_sum_4_in);
             }
-            /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+            /* query_sum_4 = 1.0f / sqrt((query_sum_4 * 0.015625f) + 1e-05f) */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_7 + i, 1.0f / sqrt_v3((load_v3(query_7 + i) * 0.015625f) + 1e-05f));
+                store_v3(query_sum_4 + i, 1.0f / sqrt_v3((load_v3(query_sum_4 + i) * 0.015625f) + 1e-05f));
             }
-            /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+            /* query_4 = ((q_tile * query_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_7_34 = load_v3(query_7 + i);
+                const vec_v3 query_sum_4_34 = load_v3(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(query_9 + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * query_7_34) *
+                    store_v3(query_4 + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * query_sum_4_34) *
                         sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                 }
             }
-            /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot7_v3(round_up(i1 - i0, 16), sketch_g1_w0, query_9, query_10);
-            /* query_12 = 0.0f */
+            /* query_w0[h][i] = sum over d of sketch_g1_w0 * query_4 */
+            dot7_v3(round_up(i1 - i0, 8), sketch_g1_w0, query_4, query_w0);
+            /* query_w1 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        store_v3(query_12 + r * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(query_w1 + r * 64 + i, splat_v3(0.0f));
                     }
                 }
             }
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
+                /* query_5 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 query_10_35 = load_v3(query_10 + h * 64 + i);
-                        store_v3(query_11 + (h - h0) * 64 + i, (query_10_35 * 0.5f) * (tanh_v3((query_10_35 +
-                            (((query_10_35 * query_10_35) * query_10_35) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v3 query_w0_35 = load_v3(query_w0 + h * 64 + i);
+                        store_v3(query_5 + (h - h0) * 64 + i, (query_w0_35 * 0.5f) * (tanh_v3((query_w0_35 +
+                            (((query_w0_35 * query_w0_35) * query_w0_35) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-                dot8_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
+                /* query_w1[r][i] += sum over h of sketch_g1_w1 * query_5 */
+                dot8_v3(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, query_5, query_w1);
             }
-            /* query_13 = 0.0f */
+            /* query_sum_5 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_13 + i, splat_v3(0.0f));
+                store_v3(query_sum_5 + i, splat_v3(0.0f));
             }
-            /* query_13 += query_12 */
+            /* query_sum_5 += query_w1 */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 query_13_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    query_13_in[u] = (vec_v3){0};
+                vec_v3 query_sum_5_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    query_sum_5_in[vector] = (vec_v3){0};
                 }
                 for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        query_13_in[u] += load_v3(query_12 + r * 64 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        query_sum_5_in[vector] += load_v3(query_w1 + r * 64 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(query_13 + i, load_v3(query_13 + i) + query_13_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query_sum_5 + i, load_v3(query_sum_5 + i) + query_sum_5_in[vector]);
                 }
             }
-            /* query_15 = 0.0f */
+            /* query_sum_6 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_15 + i, splat_v3(0.0f));
+                store_v3(query_sum_6 + i, splat_v3(0.0f));
             }
-            /* query_12 = query_12 - (query_13 * 0.015625f); query_15 += query_12 * query_12 */
+            /* query_w1 = query_w1 - (query_sum_5 * 0.015625f); query_sum_6 += query_w1 * query_w1 */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_37 = load_v3(query_13 + i) * 0.015625f;
-                vec_v3 query_15_in = (vec_v3){0};
+                const vec_v3 t_37 = load_v3(query_sum_5 + i) * 0.015625f;
+                vec_v3 query_sum_6_in = (vec_v3){0};
                 for (int64_t r = 0; r < 64; r++) {
-                    const vec_v3 query_12_36 = load_v3(query_12 + r * 64 + i);
-                    const vec_v3 query_12_new38 = query_12_36 - t_37;
-                    store_v3(query_12 + r * 64 + i, query_12_new38);
-                    query_15_in += query_12_new38 * query_12_new38;
+                    const vec_v3 query_w1_36 = load_v3(query_w1 + r * 64 + i);
+                    const vec_v3 query_w1_new38 = query_w1_36 - t_37;
+                    store_v3(query_w1 + r * 64 + i, query_w1_new38);
+                    query_sum_6_in += query_w1_new38 * query_w1_new38;
                 }
-                store_v3(query_15 + i, load_v3(query_15 + i) + query_15_in);
+                store_v3(query_sum_6 + i, load_v3(query_sum_6 + i) + query_sum_6_in);
             }
-            /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+            /* query_w1 = ((query_w1 * (1.0f / sqrt((query_sum_6 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
                sketch.g1.norm1.bias */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_39 = 1.0f / sqrt_v3((load_v3(query_15 + i) * 0.015625f) + 1e-05f);
+                const vec_v3 t_39 = 1.0f / sqrt_v3((load_v3(query_sum_6 + i) * 0.015625f) + 1e-05f);
                 for (int64_t r = 0; r < 64; r++) {
-                    store_v3(query_12 + r * 64 + i, ((load_v3(query_12 + r * 64 + i) * t_39) *
+                    store_v3(query_w1 + r * 64 + i, ((load_v3(query_w1 + r * 64 + i) * t_39) *
                         sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
             }
-            /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot7_v3(round_up(i1 - i0, 16), sketch_g1_w2, query_12, query_17);
-            /* query_19 = 0.0f */
+            /* query_w2[h][i] = sum over r of sketch_g1_w2 * query_w1 */
+            dot7_v3(round_up(i1 - i0, 8), sketch_g1_w2, query_w1, query_w2);
+            /* query_w3 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        store_v3(query_19 + r * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(query_w3 + r * 64 + i, splat_v3(0.0f));
                     }
                 }
             }
             {
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                     const int64_t h1 = min(h0 + 192, h_end);
-                    /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) *
-                       0.044715f)) * 0.7978846f) + 1.0f) */
+                    /* query_8 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f))
+                       * 0.7978846f) + 1.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         for (int64_t h = h0; h < h1; h++) {
-                            const vec_v3 query_17_40 = load_v3(query_17 + h * 64 + i);
-                            store_v3(query_18 + (h - h0) * 64 + i, (query_17_40 * 0.5f) * (tanh_v3((query_17_40 +
-                                (((query_17_40 * query_17_40) * query_17_40) * 0.044715f)) * 0.7978846f) + 1.0f));
+                            const vec_v3 query_w2_40 = load_v3(query_w2 + h * 64 + i);
+                            store_v3(query_8 + (h - h0) * 64 + i, (query_w2_40 * 0.5f) * (tanh_v3((query_w2_40 +
+                                (((query_w2_40 * query_w2_40) * query_w2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
-                    /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-                    dot8_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+                    /* query_w3[r][i] += sum over h of sketch_g1_w3 * query_8 */
+                    dot8_v3(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, query_8, query_w3);
                 }
             }
-            /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+            /* q_tile = ((q_tile * query_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_7_41 = load_v3(query_7 + i);
+                const vec_v3 query_sum_4_41 = load_v3(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * query_7_41) *
+                    store_v3(q_tile + d * 64 + i, ((load_v3(q_tile + d * 64 + i) * query_sum_4_41) *
                         sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                 }
             }
-            /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-            dot7_v3(round_up(i1 - i0, 16), sketch_g2_w0, q_tile, query_21);
-            /* query_23 = 0.0f */
+            /* query_w0_2[h][i] = sum over d of sketch_g2_w0 * q_tile */
+            dot7_v3(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_w0_2);
+            /* query_w1_2 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        store_v3(query_23 + r * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(query_w1_2 + r * 64 + i, splat_v3(0.0f));
                     }
                 }
             }
             {
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                     const int64_t h1 = min(h0 + 192, h_end);
-                    /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) *
+                    /* query_10 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                        0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         for (int64_t h = h0; h < h1; h++) {
-                            const vec_v3 query_21_42 = load_v3(query_21 + h * 64 + i);
-                            store_v3(query_22 + (h - h0) * 64 + i, (query_21_42 * 0.5f) * (tanh_v3((query_21_42 +
-                                (((query_21_42 * query_21_42) * query_21_42) * 0.044715f)) * 0.7978846f) + 1.0f));
+                            const vec_v3 query_w0_2_42 = load_v3(query_w0_2 + h * 64 + i);
+                            store_v3(query_10 + (h - h0) * 64 + i, (query_w0_2_42 * 0.5f) * (tanh_v3((query_w0_2_42 +
+                                (((query_w0_2_42 * query_w0_2_42) * query_w0_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
-                    /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-                    dot8_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+                    /* query_w1_2[r][i] += sum over h of sketch_g2_w1 * query_10 */
+                    dot8_v3(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, query_10, query_w1_2);
                 }
             }
-            /* query_24 = 0.0f */
+            /* query_sum_7 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_24 + i, splat_v3(0.0f));
+                store_v3(query_sum_7 + i, splat_v3(0.0f));
             }
-            /* query_24 += query_23 */
+            /* query_sum_7 += query_w1_2 */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 query_24_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    query_24_in[u] = (vec_v3){0};
+                vec_v3 query_sum_7_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    query_sum_7_in[vector] = (vec_v3){0};
                 }
                 for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        query_24_in[u] += load_v3(query_23 + r * 64 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        query_sum_7_in[vector] += load_v3(query_w1_2 + r * 64 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(query_24 + i, load_v3(query_24 + i) + query_24_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(query_sum_7 + i, load_v3(query_sum_7 + i) + query_sum_7_in[vector]);
                 }
             }
-            /* query_26 = 0.0f */
+            /* query_sum_8 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_26 + i, splat_v3(0.0f));
+                store_v3(query_sum_8 + i, splat_v3(0.0f));
             }
-            /* query_23 = query_23 - (query_24 * 0.015625f); query_26 += query_23 * query_23 */
+            /* query_w1_2 = query_w1_2 - (query_sum_7 * 0.015625f); query_sum_8 += query_w1_2 * query_w1_2 */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_44 = load_v3(query_24 + i) * 0.015625f;
-                vec_v3 query_26_in = (vec_v3){0};
+                const vec_v3 t_44 = load_v3(query_sum_7 + i) * 0.015625f;
+                vec_v3 query_sum_8_in = (vec_v3){0};
                 for (int64_t r = 0; r < 64; r++) {
-                    const vec_v3 query_23_43 = load_v3(query_23 + r * 64 + i);
-                    const vec_v3 query_23_new45 = query_23_43 - t_44;
-                    store_v3(query_23 + r * 64 + i, query_23_new45);
-                    query_26_in += query_23_new45 * query_23_new45;
+                    const vec_v3 query_w1_2_43 = load_v3(query_w1_2 + r * 64 + i);
+                    const vec_v3 query_w1_2_new45 = query_w1_2_43 - t_44;
+                    store_v3(query_w1_2 + r * 64 + i, query_w1_2_new45);
+                    query_sum_8_in += query_w1_2_new45 * query_w1_2_new45;
                 }
-                store_v3(query_26 + i, load_v3(query_26 + i) + query_26_in);
+                store_v3(query_sum_8 + i, load_v3(query_sum_8 + i) + query_sum_8_in);
             }
-            /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
-               sketch.g2.norm1.bias */
+            /* query_w1_2 = ((query_w1_2 * (1.0f / sqrt((query_sum_8 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight)
+               + sketch.g2.norm1.bias */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_46 = 1.0f / sqrt_v3((load_v3(query_26 + i) * 0.015625f) + 1e-05f);
+                const vec_v3 t_46 = 1.0f / sqrt_v3((load_v3(query_sum_8 + i) * 0.015625f) + 1e-05f);
                 for (int64_t r = 0; r < 64; r++) {
-                    store_v3(query_23 + r * 64 + i, ((load_v3(query_23 + r * 64 + i) * t_46) *
+                    store_v3(query_w1_2 + r * 64 + i, ((load_v3(query_w1_2 + r * 64 + i) * t_46) *
                         sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
             }
-            /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot7_v3(round_up(i1 - i0, 16), sketch_g2_w2, query_23, query_28);
-            /* query_30 = 0.0f */
+            /* query_w2_2[h][i] = sum over r of sketch_g2_w2 * query_w1_2 */
+            dot7_v3(round_up(i1 - i0, 8), sketch_g2_w2, query_w1_2, query_w2_2);
+            /* query_w3_2 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        store_v3(query_30 + r * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(query_w3_2 + r * 64 + i, splat_v3(0.0f));
                     }
                 }
             }
             {
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                     const int64_t h1 = min(h0 + 192, h_end);
-                    /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) *
+                    /* query_13 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                        0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
                         for (int64_t h = h0; h < h1; h++) {
-                            const vec_v3 query_28_47 = load_v3(query_28 + h * 64 + i);
-                            store_v3(query_29 + (h - h0) * 64 + i, (query_28_47 * 0.5f) * (tanh_v3((query_28_47 +
-                                (((query_28_47 * query_28_47) * query_28_47) * 0.044715f)) * 0.7978846f) + 1.0f));
+                            const vec_v3 query_w2_2_47 = load_v3(query_w2_2 + h * 64 + i);
+                            store_v3(query_13 + (h - h0) * 64 + i, (query_w2_2_47 * 0.5f) * (tanh_v3((query_w2_2_47 +
+                                (((query_w2_2_47 * query_w2_2_47) * query_w2_2_47) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
-                    /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-                    dot8_v3(round_up(i1 - i0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+                    /* query_w3_2[r][i] += sum over h of sketch_g2_w3 * query_13 */
+                    dot8_v3(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, query_13, query_w3_2);
                 }
             }
-            /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
+            /* query_w3 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 for (int64_t r = 0; r < 64; r++) {
-                    store_v3(query_19 + r * 64 + i, tanh_v3((load_v3(query_19 + r * 64 + i) * load_v3(query_30 + r * 64
-                        + i)) * 0.125f) * 8.0f);
+                    store_v3(query_w3 + r * 64 + i, tanh_v3((load_v3(query_w3 + r * 64 + i) * load_v3(query_w3_2 + r *
+                        64 + i)) * 0.125f) * 8.0f);
                 }
             }
-            /* query_33 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
+            /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_33 + i, splat_v3(0.0f));
+                store_v3(row_sum_from_state + i, splat_v3(0.0f));
                 store_v3(row_sum + i, splat_v3(0.0f));
                 store_v3(row_sum_compensation + i, splat_v3(0.0f));
             }
-            /* query_34 = 0.0f */
+            /* sum_from_state = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        store_v3(query_34 + e * 64 + i, splat_v3(0.0f));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(sum_from_state + e * 64 + i, splat_v3(0.0f));
                     }
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
                 const int64_t f1 = min(f0 + 192, f_end);
-                /* query_32 = (query_19 * query_19) * select((f / 64) == 0, 1.0f, 2.0f); query_33 += query_32 * state */
+                /* query_14 = (query_w3 * query_w3) * select((f / 64) == 0, 1.0f, 2.0f);
+                   row_sum_from_state += query_14 * state_sum */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    vec_v3 query_33_in[2], query_33_in_whole[2];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        query_33_in[u] = (vec_v3){0};
-                        query_33_in_whole[u] = (vec_v3){0};
+                    vec_v3 row_sum_from_state_in[2], row_sum_from_state_in_whole[2];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_from_state_in[vector] = (vec_v3){0};
+                        row_sum_from_state_in_whole[vector] = (vec_v3){0};
                     }
                     for (int64_t f = f0; f < f1; f++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                            const vec_v3 query_32_new48 = (load_v3(query_19 + (f % 64) * 64 + i) * load_v3(query_19 +
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            const vec_v3 query_14_new48 = (load_v3(query_w3 + (f % 64) * 64 + i) * load_v3(query_w3 +
                                 (((f % 64) + (f / 64)) % 64) * 64 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
-                            store_v3(query_32 + (f - f0) * 64 + i, query_32_new48);
-                            query_33_in[u] += query_32_new48 * (state[(chunk - chunk0) * 135200 + f]);
+                            store_v3(query_14 + (f - f0) * 64 + i, query_14_new48);
+                            row_sum_from_state_in[vector] += query_14_new48 * (state_sum[(chunk - chunk0) * 135200 +
+                                f]);
                             if (f % 192 == 191) {
-                                query_33_in_whole[u] += query_33_in[u];
-                                query_33_in[u] = (vec_v3){0};
+                                row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
+                                row_sum_from_state_in[vector] = (vec_v3){0};
                             }
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        query_33_in[u] += query_33_in_whole[u];
-                        store_v3(query_33 + i, load_v3(query_33 + i) + query_33_in[u]);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_from_state_in[vector] += row_sum_from_state_in_whole[vector];
+                        store_v3(row_sum_from_state + i, load_v3(row_sum_from_state + i) +
+                            row_sum_from_state_in[vector]);
                     }
                 }
-                /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot8_v3(round_up(i1 - i0, 16), f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_32,
-                    query_34);
+                /* sum_from_state[e][i] += sum over f of state * query_14 */
+                dot8_v3(round_up(i1 - i0, 8), f1 - f0, state + (chunk - chunk0) * 135200 + f0 * 64, query_14,
+                    sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                         store_v3(sum + e * 64 + i, splat_v3(0.0f));
                         store_v3(sum_compensation + e * 64 + i, splat_v3(0.0f));
                     }
@@ -5550,303 +5718,302 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
-                /* key_33 = 0.0f */
+                /* key_sum_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_33 + j, splat_v3(0.0f));
+                    store_v3(key_sum_9 + j, splat_v3(0.0f));
                 }
-                /* key_33 += k_tile_2 */
+                /* key_sum_9 += k_tile_2 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    vec_v3 key_33_in[2];
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        key_33_in[u] = (vec_v3){0};
+                    vec_v3 key_sum_9_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        key_sum_9_in[vector] = (vec_v3){0};
                     }
                     for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                            key_33_in[u] += load_v3(k_tile_2 + d * 64 + j);
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            key_sum_9_in[vector] += load_v3(k_tile_2 + d * 64 + j);
                         }
                     }
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        store_v3(key_33 + j, load_v3(key_33 + j) + key_33_in[u]);
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(key_sum_9 + j, load_v3(key_sum_9 + j) + key_sum_9_in[vector]);
                     }
                 }
-                /* key_35 = 0.0f */
+                /* key_sum_10 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_35 + j, splat_v3(0.0f));
+                    store_v3(key_sum_10 + j, splat_v3(0.0f));
                 }
-                /* k_tile_2 = k_tile_2 - (key_33 * 0.015625f); key_35 += k_tile_2 * k_tile_2 */
+                /* k_tile_2 = k_tile_2 - (key_sum_9 * 0.015625f); key_sum_10 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 t_50 = load_v3(key_33 + j) * 0.015625f;
-                    vec_v3 key_35_in = (vec_v3){0};
+                    const vec_v3 t_50 = load_v3(key_sum_9 + j) * 0.015625f;
+                    vec_v3 key_sum_10_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v3 k_tile_2_49 = load_v3(k_tile_2 + d * 64 + j);
                         const vec_v3 k_tile_2_new51 = k_tile_2_49 - t_50;
                         store_v3(k_tile_2 + d * 64 + j, k_tile_2_new51);
-                        key_35_in += k_tile_2_new51 * k_tile_2_new51;
+                        key_sum_10_in += k_tile_2_new51 * k_tile_2_new51;
                     }
-                    store_v3(key_35 + j, load_v3(key_35 + j) + key_35_in);
+                    store_v3(key_sum_10 + j, load_v3(key_sum_10 + j) + key_sum_10_in);
                 }
-                /* key_37 = 0.0f */
+                /* key_sum_11 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_37 + j, splat_v3(0.0f));
+                    store_v3(key_sum_11 + j, splat_v3(0.0f));
                 }
-                /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_35 * 0.015625f) + 1e-05f)); key_37 += k_tile_2 */
+                /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_sum_10 * 0.015625f) + 1e-05f)); key_sum_11 += k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 t_53 = 1.0f / sqrt_v3((load_v3(key_35 + j) * 0.015625f) + 1e-05f);
-                    vec_v3 key_37_in = (vec_v3){0};
+                    const vec_v3 t_53 = 1.0f / sqrt_v3((load_v3(key_sum_10 + j) * 0.015625f) + 1e-05f);
+                    vec_v3 key_sum_11_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v3 k_tile_2_52 = load_v3(k_tile_2 + d * 64 + j);
                         const vec_v3 k_tile_2_new54 = k_tile_2_52 * t_53;
                         store_v3(k_tile_2 + d * 64 + j, k_tile_2_new54);
-                        key_37_in += k_tile_2_new54;
+                        key_sum_11_in += k_tile_2_new54;
                     }
-                    store_v3(key_37 + j, load_v3(key_37 + j) + key_37_in);
+                    store_v3(key_sum_11 + j, load_v3(key_sum_11 + j) + key_sum_11_in);
                 }
-                /* key_39 = 0.0f */
+                /* key_sum_12 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_39 + j, splat_v3(0.0f));
+                    store_v3(key_sum_12 + j, splat_v3(0.0f));
                 }
-                /* k_tile_2 = k_tile_2 - (key_37 * 0.015625f); key_39 += k_tile_2 * k_tile_2 */
+                /* k_tile_2 = k_tile_2 - (key_sum_11 * 0.015625f); key_sum_12 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 t_56 = load_v3(key_37 + j) * 0.015625f;
-                    vec_v3 key_39_in = (vec_v3){0};
+                    const vec_v3 t_56 = load_v3(key_sum_11 + j) * 0.015625f;
+                    vec_v3 key_sum_12_in = (vec_v3){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_v3 k_tile_2_55 = load_v3(k_tile_2 + d * 64 + j);
                         const vec_v3 k_tile_2_new57 = k_tile_2_55 - t_56;
                         store_v3(k_tile_2 + d * 64 + j, k_tile_2_new57);
-                        key_39_in += k_tile_2_new57 * k_tile_2_new57;
+                        key_sum_12_in += k_tile_2_new57 * k_tile_2_new57;
                     }
-                    store_v3(key_39 + j, load_v3(key_39 + j) + key_39_in);
+                    store_v3(key_sum_12 + j, load_v3(key_sum_12 + j) + key_sum_12_in);
                 }
-                /* key_39 = 1.0f / sqrt((key_39 * 0.015625f) + 1e-05f) */
+                /* key_sum_12 = 1.0f / sqrt((key_sum_12 * 0.015625f) + 1e-05f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_39 + j, 1.0f / sqrt_v3((load_v3(key_39 + j) * 0.015625f) + 1e-05f));
+                    store_v3(key_sum_12 + j, 1.0f / sqrt_v3((load_v3(key_sum_12 + j) * 0.015625f) + 1e-05f));
                 }
-                /* key_41 = ((k_tile_2 * key_39) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+                /* key_17 = ((k_tile_2 * key_sum_12) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 key_39_58 = load_v3(key_39 + j);
+                    const vec_v3 key_sum_12_58 = load_v3(key_sum_12 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(key_41 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_39_58) *
+                        store_v3(key_17 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_sum_12_58) *
                             sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                     }
                 }
-                /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                dot7_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_41, key_42);
-                /* key_44 = 0.0f */
+                /* key_w0_3[h][j] = sum over d of sketch_g1_w0 * key_17 */
+                dot7_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_17, key_w0_3);
+                /* key_w1_3 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                            store_v3(key_44 + r * 64 + j, splat_v3(0.0f));
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            store_v3(key_w1_3 + r * 64 + j, splat_v3(0.0f));
                         }
                     }
                 }
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                     const int64_t h1 = min(h0 + 192, h_end);
-                    /* key_43 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) *
-                       0.7978846f) + 1.0f) */
+                    /* key_18 = (key_w0_3 * 0.5f) * (tanh((key_w0_3 + (((key_w0_3 * key_w0_3) * key_w0_3) * 0.044715f))
+                       * 0.7978846f) + 1.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 8) {
                         for (int64_t h = h0; h < h1; h++) {
-                            const vec_v3 key_42_59 = load_v3(key_42 + h * 64 + j);
-                            store_v3(key_43 + (h - h0) * 64 + j, (key_42_59 * 0.5f) * (tanh_v3((key_42_59 + (((key_42_59
-                                * key_42_59) * key_42_59) * 0.044715f)) * 0.7978846f) + 1.0f));
+                            const vec_v3 key_w0_3_59 = load_v3(key_w0_3 + h * 64 + j);
+                            store_v3(key_18 + (h - h0) * 64 + j, (key_w0_3_59 * 0.5f) * (tanh_v3((key_w0_3_59 +
+                                (((key_w0_3_59 * key_w0_3_59) * key_w0_3_59) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
-                    /* key_44[r][j] += sum over h of sketch_g1_w1 * key_43 */
-                    dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_43, key_44);
+                    /* key_w1_3[r][j] += sum over h of sketch_g1_w1 * key_18 */
+                    dot8_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_18, key_w1_3);
                 }
-                /* key_45 = 0.0f */
+                /* key_sum_13 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_45 + j, splat_v3(0.0f));
+                    store_v3(key_sum_13 + j, splat_v3(0.0f));
                 }
-                /* key_45 += key_44 */
+                /* key_sum_13 += key_w1_3 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    vec_v3 key_45_in[2];
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        key_45_in[u] = (vec_v3){0};
+                    vec_v3 key_sum_13_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        key_sum_13_in[vector] = (vec_v3){0};
                     }
                     for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                            key_45_in[u] += load_v3(key_44 + r * 64 + j);
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            key_sum_13_in[vector] += load_v3(key_w1_3 + r * 64 + j);
                         }
                     }
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        store_v3(key_45 + j, load_v3(key_45 + j) + key_45_in[u]);
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(key_sum_13 + j, load_v3(key_sum_13 + j) + key_sum_13_in[vector]);
                     }
                 }
-                /* key_47 = 0.0f */
+                /* key_sum_14 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_47 + j, splat_v3(0.0f));
+                    store_v3(key_sum_14 + j, splat_v3(0.0f));
                 }
-                /* key_44 = key_44 - (key_45 * 0.015625f); key_47 += key_44 * key_44 */
+                /* key_w1_3 = key_w1_3 - (key_sum_13 * 0.015625f); key_sum_14 += key_w1_3 * key_w1_3 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 t_61 = load_v3(key_45 + j) * 0.015625f;
-                    vec_v3 key_47_in = (vec_v3){0};
+                    const vec_v3 t_61 = load_v3(key_sum_13 + j) * 0.015625f;
+                    vec_v3 key_sum_14_in = (vec_v3){0};
                     for (int64_t r = 0; r < 64; r++) {
-                        const vec_v3 key_44_60 = load_v3(key_44 + r * 64 + j);
-                        const vec_v3 key_44_new62 = key_44_60 - t_61;
-                        store_v3(key_44 + r * 64 + j, key_44_new62);
-                        key_47_in += key_44_new62 * key_44_new62;
+                        const vec_v3 key_w1_3_60 = load_v3(key_w1_3 + r * 64 + j);
+                        const vec_v3 key_w1_3_new62 = key_w1_3_60 - t_61;
+                        store_v3(key_w1_3 + r * 64 + j, key_w1_3_new62);
+                        key_sum_14_in += key_w1_3_new62 * key_w1_3_new62;
                     }
-                    store_v3(key_47 + j, load_v3(key_47 + j) + key_47_in);
+                    store_v3(key_sum_14 + j, load_v3(key_sum_14 + j) + key_sum_14_in);
                 }
-                /* key_44 = ((key_44 * (1.0f / sqrt((key_47 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+                /* key_w1_3 = ((key_w1_3 * (1.0f / sqrt((key_sum_14 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
                    sketch.g1.norm1.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 t_63 = 1.0f / sqrt_v3((load_v3(key_47 + j) * 0.015625f) + 1e-05f);
+                    const vec_v3 t_63 = 1.0f / sqrt_v3((load_v3(key_sum_14 + j) * 0.015625f) + 1e-05f);
                     for (int64_t r = 0; r < 64; r++) {
-                        store_v3(key_44 + r * 64 + j, ((load_v3(key_44 + r * 64 + j) * t_63) *
+                        store_v3(key_w1_3 + r * 64 + j, ((load_v3(key_w1_3 + r * 64 + j) * t_63) *
                             sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                     }
                 }
-                /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                dot7_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_44, key_49);
-                /* key_51 = 0.0f */
+                /* key_w2_3[h][j] = sum over r of sketch_g1_w2 * key_w1_3 */
+                dot7_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1_3, key_w2_3);
+                /* key_w3_3 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                            store_v3(key_51 + r * 64 + j, splat_v3(0.0f));
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            store_v3(key_w3_3 + r * 64 + j, splat_v3(0.0f));
                         }
                     }
                 }
                 {
                     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                         const int64_t h1 = min(h0 + 192, h_end);
-                        /* key_50 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) *
-                           0.7978846f) + 1.0f) */
+                        /* key_21 = (key_w2_3 * 0.5f) * (tanh((key_w2_3 + (((key_w2_3 * key_w2_3) * key_w2_3) *
+                           0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             for (int64_t h = h0; h < h1; h++) {
-                                const vec_v3 key_49_64 = load_v3(key_49 + h * 64 + j);
-                                store_v3(key_50 + (h - h0) * 64 + j, (key_49_64 * 0.5f) * (tanh_v3((key_49_64 +
-                                    (((key_49_64 * key_49_64) * key_49_64) * 0.044715f)) * 0.7978846f) + 1.0f));
+                                const vec_v3 key_w2_3_64 = load_v3(key_w2_3 + h * 64 + j);
+                                store_v3(key_21 + (h - h0) * 64 + j, (key_w2_3_64 * 0.5f) * (tanh_v3((key_w2_3_64 +
+                                    (((key_w2_3_64 * key_w2_3_64) * key_w2_3_64) * 0.044715f)) * 0.7978846f) + 1.0f));
                             }
                         }
-                        /* key_51[r][j] += sum over h of sketch_g1_w3 * key_50 */
-                        dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_50, key_51);
+                        /* key_w3_3[r][j] += sum over h of sketch_g1_w3 * key_21 */
+                        dot8_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_21, key_w3_3);
                     }
                 }
-                /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+                /* k_tile_2 = ((k_tile_2 * key_sum_12) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 key_39_65 = load_v3(key_39 + j);
+                    const vec_v3 key_sum_12_65 = load_v3(key_sum_12 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_v3(k_tile_2 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_39_65) *
+                        store_v3(k_tile_2 + d * 64 + j, ((load_v3(k_tile_2 + d * 64 + j) * key_sum_12_65) *
                             sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                     }
                 }
-                /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-                dot7_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile_2, key_53);
-                /* key_55 = 0.0f */
+                /* key_w0_4[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
+                dot7_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile_2, key_w0_4);
+                /* key_w1_4 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                            store_v3(key_55 + r * 64 + j, splat_v3(0.0f));
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            store_v3(key_w1_4 + r * 64 + j, splat_v3(0.0f));
                         }
                     }
                 }
                 {
                     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                         const int64_t h1 = min(h0 + 192, h_end);
-                        /* key_54 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) *
-                           0.7978846f) + 1.0f) */
+                        /* key_23 = (key_w0_4 * 0.5f) * (tanh((key_w0_4 + (((key_w0_4 * key_w0_4) * key_w0_4) *
+                           0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             for (int64_t h = h0; h < h1; h++) {
-                                const vec_v3 key_53_66 = load_v3(key_53 + h * 64 + j);
-                                store_v3(key_54 + (h - h0) * 64 + j, (key_53_66 * 0.5f) * (tanh_v3((key_53_66 +
-                                    (((key_53_66 * key_53_66) * key_53_66) * 0.044715f)) * 0.7978846f) + 1.0f));
+                                const vec_v3 key_w0_4_66 = load_v3(key_w0_4 + h * 64 + j);
+                                store_v3(key_23 + (h - h0) * 64 + j, (key_w0_4_66 * 0.5f) * (tanh_v3((key_w0_4_66 +
+                                    (((key_w0_4_66 * key_w0_4_66) * key_w0_4_66) * 0.044715f)) * 0.7978846f) + 1.0f));
                             }
                         }
-                        /* key_55[r][j] += sum over h of sketch_g2_w1 * key_54 */
-                        dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_54, key_55);
+                        /* key_w1_4[r][j] += sum over h of sketch_g2_w1 * key_23 */
+                        dot8_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_23, key_w1_4);
                     }
                 }
-                /* key_56 = 0.0f */
+                /* key_sum_15 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_56 + j, splat_v3(0.0f));
+                    store_v3(key_sum_15 + j, splat_v3(0.0f));
                 }
-                /* key_56 += key_55 */
+                /* key_sum_15 += key_w1_4 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    vec_v3 key_56_in[2];
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        key_56_in[u] = (vec_v3){0};
+                    vec_v3 key_sum_15_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        key_sum_15_in[vector] = (vec_v3){0};
                     }
                     for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                            key_56_in[u] += load_v3(key_55 + r * 64 + j);
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            key_sum_15_in[vector] += load_v3(key_w1_4 + r * 64 + j);
                         }
                     }
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                        store_v3(key_56 + j, load_v3(key_56 + j) + key_56_in[u]);
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(key_sum_15 + j, load_v3(key_sum_15 + j) + key_sum_15_in[vector]);
                     }
                 }
-                /* key_58 = 0.0f */
+                /* key_sum_16 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_58 + j, splat_v3(0.0f));
+                    store_v3(key_sum_16 + j, splat_v3(0.0f));
                 }
-                /* key_55 = key_55 - (key_56 * 0.015625f); key_58 += key_55 * key_55 */
+                /* key_w1_4 = key_w1_4 - (key_sum_15 * 0.015625f); key_sum_16 += key_w1_4 * key_w1_4 */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 t_68 = load_v3(key_56 + j) * 0.015625f;
-                    vec_v3 key_58_in = (vec_v3){0};
+                    const vec_v3 t_68 = load_v3(key_sum_15 + j) * 0.015625f;
+                    vec_v3 key_sum_16_in = (vec_v3){0};
                     for (int64_t r = 0; r < 64; r++) {
-                        const vec_v3 key_55_67 = load_v3(key_55 + r * 64 + j);
-                        const vec_v3 key_55_new69 = key_55_67 - t_68;
-                        store_v3(key_55 + r * 64 + j, key_55_new69);
-                        key_58_in += key_55_new69 * key_55_new69;
+                        const vec_v3 key_w1_4_67 = load_v3(key_w1_4 + r * 64 + j);
+                        const vec_v3 key_w1_4_new69 = key_w1_4_67 - t_68;
+                        store_v3(key_w1_4 + r * 64 + j, key_w1_4_new69);
+                        key_sum_16_in += key_w1_4_new69 * key_w1_4_new69;
                     }
-                    store_v3(key_58 + j, load_v3(key_58 + j) + key_58_in);
+                    store_v3(key_sum_16 + j, load_v3(key_sum_16 + j) + key_sum_16_in);
                 }
-                /* key_55 = ((key_55 * (1.0f / sqrt((key_58 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+                /* key_w1_4 = ((key_w1_4 * (1.0f / sqrt((key_sum_16 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
                    sketch.g2.norm1.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const vec_v3 t_70 = 1.0f / sqrt_v3((load_v3(key_58 + j) * 0.015625f) + 1e-05f);
+                    const vec_v3 t_70 = 1.0f / sqrt_v3((load_v3(key_sum_16 + j) * 0.015625f) + 1e-05f);
                     for (int64_t r = 0; r < 64; r++) {
-                        store_v3(key_55 + r * 64 + j, ((load_v3(key_55 + r * 64 + j) * t_70) *
+                        store_v3(key_w1_4 + r * 64 + j, ((load_v3(key_w1_4 + r * 64 + j) * t_70) *
                             sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                     }
                 }
-                /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                dot7_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_55, key_60);
-                /* key_62 = 0.0f */
+                /* key_w2_4[h][j] = sum over r of sketch_g2_w2 * key_w1_4 */
+                dot7_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_4, key_w2_4);
+                /* key_w3_4 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
                     for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                            store_v3(key_62 + r * 64 + j, splat_v3(0.0f));
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                            store_v3(key_w3_4 + r * 64 + j, splat_v3(0.0f));
                         }
                     }
                 }
                 {
                     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                         const int64_t h1 = min(h0 + 192, h_end);
-                        /* key_61 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) *
-                           0.7978846f) + 1.0f) */
+                        /* key_26 = (key_w2_4 * 0.5f) * (tanh((key_w2_4 + (((key_w2_4 * key_w2_4) * key_w2_4) *
+                           0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 8) {
                             for (int64_t h = h0; h < h1; h++) {
-                                const vec_v3 key_60_71 = load_v3(key_60 + h * 64 + j);
-                                store_v3(key_61 + (h - h0) * 64 + j, (key_60_71 * 0.5f) * (tanh_v3((key_60_71 +
-                                    (((key_60_71 * key_60_71) * key_60_71) * 0.044715f)) * 0.7978846f) + 1.0f));
+                                const vec_v3 key_w2_4_71 = load_v3(key_w2_4 + h * 64 + j);
+                                store_v3(key_26 + (h - h0) * 64 + j, (key_w2_4_71 * 0.5f) * (tanh_v3((key_w2_4_71 +
+                                    (((key_w2_4_71 * key_w2_4_71) * key_w2_4_71) * 0.044715f)) * 0.7978846f) + 1.0f));
                             }
                         }
-                        /* key_62[r][j] += sum over h of sketch_g2_w3 * key_61 */
-                        dot8_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_61, key_62);
+                        /* key_w3_4[r][j] += sum over h of sketch_g2_w3 * key_26 */
+                        dot8_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_26, key_w3_4);
                     }
                 }
-                /* key_51 = tanh((key_51 * key_62) * 0.125f) * 8.0f */
+                /* key_w3_3 = tanh((key_w3_3 * key_w3_4) * 0.125f) * 8.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t r = 0; r < 64; r++) {
-                        store_v3(key_51 + r * 64 + j, tanh_v3((load_v3(key_51 + r * 64 + j) * load_v3(key_62 + r * 64 +
-                            j)) * 0.125f) * 8.0f);
+                        store_v3(key_w3_3 + r * 64 + j, tanh_v3((load_v3(key_w3_3 + r * 64 + j) * load_v3(key_w3_4 + r *
+                            64 + j)) * 0.125f) * 8.0f);
                     }
                 }
-                /* score[j][i] = sum over r of key_51 * query_19 */
-                dot10_v3(round_up(i1 - i0, 16), j1 - j0, key_51, query_19, score);
+                /* score[j][i] = sum over r of key_w3_3 * query_w3 */
+                dot10_v3(round_up(i1 - i0, 8), j1 - j0, key_w3_3, query_w3, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                             const vec_v3 score_72 = load_v3(score + j * 64 + i);
                             store_v3(score + j * 64 + i, score_72 * score_72);
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
                     const int64_t t_73 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -5861,22 +6028,22 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                     vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        row_sum_in[u] = (vec_v3){0};
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_in[vector] = (vec_v3){0};
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                            row_sum_in[u] += load_v3(score + j * 64 + i);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_in[vector] += load_v3(score + j * 64 + i);
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_v3(1));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v +
-                    j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot11_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                if (__builtin_expect(((j0 < (chunk * 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
+                    v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot11_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_v3 seen[8];
                         if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -5889,16 +6056,16 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
                         add_seen_v3(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot12_v3(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot12_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f,
-               (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
+            /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
+               (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_77 = (load_v3(row_sum + i) + load_v3(query_33 + i)) + 1.0f;
+                const vec_v3 t_77 = (load_v3(row_sum + i) + load_v3(row_sum_from_state + i)) + 1.0f;
                 const mask_v3 t_78 = t_77 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
                     store_v3(sum + e * 64 + i, pick_v3(t_78, splat_v3(0.0f),
-                        (load_v3(sum + e * 64 + i) + load_v3(query_34 + e * 64 + i)) / t_77));
+                        (load_v3(sum + e * 64 + i) + load_v3(sum_from_state + e * 64 + i)) / t_77));
                 }
             }
             /* out = sum, transposed back */
@@ -5907,43 +6074,44 @@ TARGET_v3 APART void polysketch_learned_r64_queries_v3(const struct call *call, 
     }
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v3 static void polysketch_learned_r64_linear_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((2080 + 31) / 32);
-        turn += part->threads) polysketch_learned_r64_begin_v3(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((2080 + 31) / 32); iteration += part->threads)
+        polysketch_learned_r64_begin_v3(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r64_keys_v3(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            polysketch_learned_r64_keys_v3(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((2080 + 31) / 32) / 16; turn < (group + 1) * ((2080 + 31) / 32) / 16; turn++)
-                polysketch_learned_r64_fold_v3(call, task, part, turn);
+            const int64_t end = (group + 1) * ((2080 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((2080 + 31) / 32) / 16; iteration < end; iteration++)
+                polysketch_learned_r64_fold_v3(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r64_queries_v3(call, task,
-            part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            polysketch_learned_r64_queries_v3(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
+    synchronise(part);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 64, r_q1 = min(r_q0 + 64, rows);
+    const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -5965,288 +6133,288 @@ TARGET_v3 APART void polysketch_learned_r64_few_begin_v3(const struct call *call
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const query = (float *)(void *)(part->shared + 0); /* [r_q: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 256); /* [d: 64, r_q: 64] */
-    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [r_q: 64] */
-    float *const query_4 = (float *)(void *)(part->shared + 16896); /* [d: 64, r_q: 64] */
-    float *const query_5 = (float *)(void *)(part->shared + 33280); /* [r_q: 64] */
-    float *const query_6 = (float *)(void *)(part->shared + 33536); /* [d: 64, r_q: 64] */
-    float *const query_7 = (float *)(void *)(part->shared + 49920); /* [r_q: 64] */
-    float *const query_8 = (float *)(void *)(part->shared + 50176); /* [r_q: 64] */
-    float *const query_9 = (float *)(void *)(part->shared + 50432); /* [d: 64, r_q: 64] */
-    float *const query_10 = (float *)(void *)(part->shared + 66816); /* [h: 512, r_q: 64] */
-    float *const query_11 = (float *)(void *)(part->shared + 197888); /* [h: 512, r_q: 64] */
-    float *const query_12 = (float *)(void *)(part->shared + 328960); /* [r: 64, r_q: 64] */
-    float *const query_13 = (float *)(void *)(part->shared + 345344); /* [r_q: 64] */
-    float *const query_14 = (float *)(void *)(part->shared + 345600); /* [r: 64, r_q: 64] */
-    float *const query_15 = (float *)(void *)(part->shared + 361984); /* [r_q: 64] */
-    float *const query_16 = (float *)(void *)(part->shared + 362240); /* [r: 64, r_q: 64] */
-    float *const query_17 = (float *)(void *)(part->shared + 378624); /* [h: 512, r_q: 64] */
-    float *const query_18 = (float *)(void *)(part->shared + 509696); /* [h: 512, r_q: 64] */
-    float *const query_19 = (float *)(void *)(part->shared + 640768); /* [r: 64, r_q: 64] */
-    float *const query_20 = (float *)(void *)(part->shared + 657152); /* [d: 64, r_q: 64] */
-    float *const query_21 = (float *)(void *)(part->shared + 673536); /* [h: 512, r_q: 64] */
-    float *const query_22 = (float *)(void *)(part->shared + 804608); /* [h: 512, r_q: 64] */
-    float *const query_23 = (float *)(void *)(part->shared + 935680); /* [r: 64, r_q: 64] */
-    float *const query_24 = (float *)(void *)(part->shared + 952064); /* [r_q: 64] */
-    float *const query_25 = (float *)(void *)(part->shared + 952320); /* [r: 64, r_q: 64] */
-    float *const query_26 = (float *)(void *)(part->shared + 968704); /* [r_q: 64] */
-    float *const query_27 = (float *)(void *)(part->shared + 968960); /* [r: 64, r_q: 64] */
-    float *const query_28 = (float *)(void *)(part->shared + 985344); /* [h: 512, r_q: 64] */
-    float *const query_29 = (float *)(void *)(part->shared + 1116416); /* [h: 512, r_q: 64] */
-    float *const query_30 = (float *)(void *)(part->shared + 1247488); /* [r: 64, r_q: 64] */
-    float *const query_31 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
+    float *const query_sum = (float *)(void *)(part->shared + 0); /* [r_q: 64] */
+    float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r_q: 64] */
+    float *const query_sum_2 = (float *)(void *)(part->shared + 16640); /* [r_q: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 16896); /* [d: 64, r_q: 64] */
+    float *const query_sum_3 = (float *)(void *)(part->shared + 33280); /* [r_q: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 33536); /* [d: 64, r_q: 64] */
+    float *const query_sum_4 = (float *)(void *)(part->shared + 49920); /* [r_q: 64] */
+    float *const query_4 = (float *)(void *)(part->shared + 50176); /* [r_q: 64] */
+    float *const query_5 = (float *)(void *)(part->shared + 50432); /* [d: 64, r_q: 64] */
+    float *const query_w0 = (float *)(void *)(part->shared + 66816); /* [h: 512, r_q: 64] */
+    float *const query_6 = (float *)(void *)(part->shared + 197888); /* [h: 512, r_q: 64] */
+    float *const query_w1 = (float *)(void *)(part->shared + 328960); /* [r: 64, r_q: 64] */
+    float *const query_sum_5 = (float *)(void *)(part->shared + 345344); /* [r_q: 64] */
+    float *const query_7 = (float *)(void *)(part->shared + 345600); /* [r: 64, r_q: 64] */
+    float *const query_sum_6 = (float *)(void *)(part->shared + 361984); /* [r_q: 64] */
+    float *const query_8 = (float *)(void *)(part->shared + 362240); /* [r: 64, r_q: 64] */
+    float *const query_w2 = (float *)(void *)(part->shared + 378624); /* [h: 512, r_q: 64] */
+    float *const query_9 = (float *)(void *)(part->shared + 509696); /* [h: 512, r_q: 64] */
+    float *const query_w3 = (float *)(void *)(part->shared + 640768); /* [r: 64, r_q: 64] */
+    float *const query_10 = (float *)(void *)(part->shared + 657152); /* [d: 64, r_q: 64] */
+    float *const query_w0_2 = (float *)(void *)(part->shared + 673536); /* [h: 512, r_q: 64] */
+    float *const query_11 = (float *)(void *)(part->shared + 804608); /* [h: 512, r_q: 64] */
+    float *const query_w1_2 = (float *)(void *)(part->shared + 935680); /* [r: 64, r_q: 64] */
+    float *const query_sum_7 = (float *)(void *)(part->shared + 952064); /* [r_q: 64] */
+    float *const query_12 = (float *)(void *)(part->shared + 952320); /* [r: 64, r_q: 64] */
+    float *const query_sum_8 = (float *)(void *)(part->shared + 968704); /* [r_q: 64] */
+    float *const query_13 = (float *)(void *)(part->shared + 968960); /* [r: 64, r_q: 64] */
+    float *const query_w2_2 = (float *)(void *)(part->shared + 985344); /* [h: 512, r_q: 64] */
+    float *const query_14 = (float *)(void *)(part->shared + 1116416); /* [h: 512, r_q: 64] */
+    float *const query_w3_2 = (float *)(void *)(part->shared + 1247488); /* [r: 64, r_q: 64] */
+    float *const query_15 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 8); r_q++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
-    /* query = 0.0f */
+    /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        store_v3(query + r_q, splat_v3(0.0f));
+        store_v3(query_sum + r_q, splat_v3(0.0f));
     }
-    /* query += q_tile */
+    /* query_sum += q_tile */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        vec_v3 query_in = (vec_v3){0};
+        vec_v3 query_sum_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_in += load_v3(q_tile + d * 64 + r_q);
+            query_sum_in += load_v3(q_tile + d * 64 + r_q);
         }
-        store_v3(query + r_q, load_v3(query + r_q) + query_in);
+        store_v3(query_sum + r_q, load_v3(query_sum + r_q) + query_sum_in);
     }
-    /* query_3 = 0.0f */
+    /* query_sum_2 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        store_v3(query_3 + r_q, splat_v3(0.0f));
+        store_v3(query_sum_2 + r_q, splat_v3(0.0f));
     }
-    /* query_2 = q_tile - (query * 0.015625f); query_3 += query_2 * query_2 */
+    /* query = q_tile - (query_sum * 0.015625f); query_sum_2 += query * query */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        const vec_v3 t_0 = load_v3(query + r_q) * 0.015625f;
-        vec_v3 query_3_in = (vec_v3){0};
+        const vec_v3 t_0 = load_v3(query_sum + r_q) * 0.015625f;
+        vec_v3 query_sum_2_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_2_new1 = load_v3(q_tile + d * 64 + r_q) - t_0;
-            store_v3(query_2 + d * 64 + r_q, query_2_new1);
-            query_3_in += query_2_new1 * query_2_new1;
+            const vec_v3 query_new1 = load_v3(q_tile + d * 64 + r_q) - t_0;
+            store_v3(query + d * 64 + r_q, query_new1);
+            query_sum_2_in += query_new1 * query_new1;
         }
-        store_v3(query_3 + r_q, load_v3(query_3 + r_q) + query_3_in);
+        store_v3(query_sum_2 + r_q, load_v3(query_sum_2 + r_q) + query_sum_2_in);
     }
-    /* query_5 = 0.0f */
+    /* query_sum_3 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        store_v3(query_5 + r_q, splat_v3(0.0f));
+        store_v3(query_sum_3 + r_q, splat_v3(0.0f));
     }
-    /* query_4 = query_2 * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += query_4 */
+    /* query_2 = query * (1.0f / sqrt((query_sum_2 * 0.015625f) + 1e-05f)); query_sum_3 += query_2 */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        const vec_v3 t_2 = 1.0f / sqrt_v3((load_v3(query_3 + r_q) * 0.015625f) + 1e-05f);
-        vec_v3 query_5_in = (vec_v3){0};
+        const vec_v3 t_2 = 1.0f / sqrt_v3((load_v3(query_sum_2 + r_q) * 0.015625f) + 1e-05f);
+        vec_v3 query_sum_3_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_4_new3 = load_v3(query_2 + d * 64 + r_q) * t_2;
-            store_v3(query_4 + d * 64 + r_q, query_4_new3);
-            query_5_in += query_4_new3;
+            const vec_v3 query_2_new3 = load_v3(query + d * 64 + r_q) * t_2;
+            store_v3(query_2 + d * 64 + r_q, query_2_new3);
+            query_sum_3_in += query_2_new3;
         }
-        store_v3(query_5 + r_q, load_v3(query_5 + r_q) + query_5_in);
+        store_v3(query_sum_3 + r_q, load_v3(query_sum_3 + r_q) + query_sum_3_in);
     }
-    /* query_7 = 0.0f */
+    /* query_sum_4 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        store_v3(query_7 + r_q, splat_v3(0.0f));
+        store_v3(query_sum_4 + r_q, splat_v3(0.0f));
     }
-    /* query_6 = query_4 - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
+    /* query_3 = query_2 - (query_sum_3 * 0.015625f); query_sum_4 += query_3 * query_3 */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        const vec_v3 t_4 = load_v3(query_5 + r_q) * 0.015625f;
-        vec_v3 query_7_in = (vec_v3){0};
+        const vec_v3 t_4 = load_v3(query_sum_3 + r_q) * 0.015625f;
+        vec_v3 query_sum_4_in = (vec_v3){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_6_new5 = load_v3(query_4 + d * 64 + r_q) - t_4;
-            store_v3(query_6 + d * 64 + r_q, query_6_new5);
-            query_7_in += query_6_new5 * query_6_new5;
+            const vec_v3 query_3_new5 = load_v3(query_2 + d * 64 + r_q) - t_4;
+            store_v3(query_3 + d * 64 + r_q, query_3_new5);
+            query_sum_4_in += query_3_new5 * query_3_new5;
         }
-        store_v3(query_7 + r_q, load_v3(query_7 + r_q) + query_7_in);
+        store_v3(query_sum_4 + r_q, load_v3(query_sum_4 + r_q) + query_sum_4_in);
     }
-    /* query_8 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+    /* query_4 = 1.0f / sqrt((query_sum_4 * 0.015625f) + 1e-05f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        store_v3(query_8 + r_q, 1.0f / sqrt_v3((load_v3(query_7 + r_q) * 0.015625f) + 1e-05f));
+        store_v3(query_4 + r_q, 1.0f / sqrt_v3((load_v3(query_sum_4 + r_q) * 0.015625f) + 1e-05f));
     }
-    /* query_9 = ((query_6 * query_8) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+    /* query_5 = ((query_3 * query_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        const vec_v3 query_8_6 = load_v3(query_8 + r_q);
+        const vec_v3 query_4_6 = load_v3(query_4 + r_q);
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(query_9 + d * 64 + r_q, ((load_v3(query_6 + d * 64 + r_q) * query_8_6) * sketch_g1_norm0_weight[d])
+            store_v3(query_5 + d * 64 + r_q, ((load_v3(query_3 + d * 64 + r_q) * query_4_6) * sketch_g1_norm0_weight[d])
                 + sketch_g1_norm0_bias[d]);
         }
     }
-    /* query_10[h][r_q] = sum over d of sketch_g1_w0 * query_9 */
-    dot7_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
-    /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
+    /* query_w0[h][r_q] = sum over d of sketch_g1_w0 * query_5 */
+    dot7_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
+    /* query_6 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) * 0.7978846f) +
+       1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t h = 0; h < 512; h++) {
-            const vec_v3 query_10_7 = load_v3(query_10 + h * 64 + r_q);
-            store_v3(query_11 + h * 64 + r_q, (query_10_7 * 0.5f) * (tanh_v3((query_10_7 + (((query_10_7 * query_10_7) *
-                query_10_7) * 0.044715f)) * 0.7978846f) + 1.0f));
+            const vec_v3 query_w0_7 = load_v3(query_w0 + h * 64 + r_q);
+            store_v3(query_6 + h * 64 + r_q, (query_w0_7 * 0.5f) * (tanh_v3((query_w0_7 + (((query_w0_7 * query_w0_7) *
+                query_w0_7) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
-    /* query_12[r][r_q] = sum over h of sketch_g1_w1 * query_11 */
-    dot13_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
-    /* query_13 = 0.0f */
+    /* query_w1[r][r_q] = sum over h of sketch_g1_w1 * query_6 */
+    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
+    /* query_sum_5 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        store_v3(query_13 + r_q, splat_v3(0.0f));
+        store_v3(query_sum_5 + r_q, splat_v3(0.0f));
     }
-    /* query_13 += query_12 */
+    /* query_sum_5 += query_w1 */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        vec_v3 query_13_in = (vec_v3){0};
+        vec_v3 query_sum_5_in = (vec_v3){0};
         for (int64_t r = 0; r < 64; r++) {
-            query_13_in += load_v3(query_12 + r * 64 + r_q);
+            query_sum_5_in += load_v3(query_w1 + r * 64 + r_q);
         }
-        store_v3(query_13 + r_q, load_v3(query_13 + r_q) + query_13_in);
+        store_v3(query_sum_5 + r_q, load_v3(query_sum_5 + r_q) + query_sum_5_in);
     }
-    /* query_15 = 0.0f */
+    /* query_sum_6 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        store_v3(query_15 + r_q, splat_v3(0.0f));
+        store_v3(query_sum_6 + r_q, splat_v3(0.0f));
     }
-    /* query_14 = query_12 - (query_13 * 0.015625f); query_15 += query_14 * query_14 */
+    /* query_7 = query_w1 - (query_sum_5 * 0.015625f); query_sum_6 += query_7 * query_7 */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        const vec_v3 t_8 = load_v3(query_13 + r_q) * 0.015625f;
-        vec_v3 query_15_in = (vec_v3){0};
+        const vec_v3 t_8 = load_v3(query_sum_5 + r_q) * 0.015625f;
+        vec_v3 query_sum_6_in = (vec_v3){0};
         for (int64_t r = 0; r < 64; r++) {
-            const vec_v3 query_14_new9 = load_v3(query_12 + r * 64 + r_q) - t_8;
-            store_v3(query_14 + r * 64 + r_q, query_14_new9);
-            query_15_in += query_14_new9 * query_14_new9;
+            const vec_v3 query_7_new9 = load_v3(query_w1 + r * 64 + r_q) - t_8;
+            store_v3(query_7 + r * 64 + r_q, query_7_new9);
+            query_sum_6_in += query_7_new9 * query_7_new9;
         }
-        store_v3(query_15 + r_q, load_v3(query_15 + r_q) + query_15_in);
+        store_v3(query_sum_6 + r_q, load_v3(query_sum_6 + r_q) + query_sum_6_in);
     }
-    /* query_16 = ((query_14 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+    /* query_8 = ((query_7 * (1.0f / sqrt((query_sum_6 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
        sketch.g1.norm1.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        const vec_v3 t_10 = 1.0f / sqrt_v3((load_v3(query_15 + r_q) * 0.015625f) + 1e-05f);
+        const vec_v3 t_10 = 1.0f / sqrt_v3((load_v3(query_sum_6 + r_q) * 0.015625f) + 1e-05f);
         for (int64_t r = 0; r < 64; r++) {
-            store_v3(query_16 + r * 64 + r_q, ((load_v3(query_14 + r * 64 + r_q) * t_10) * sketch_g1_norm1_weight[r]) +
+            store_v3(query_8 + r * 64 + r_q, ((load_v3(query_7 + r * 64 + r_q) * t_10) * sketch_g1_norm1_weight[r]) +
                 sketch_g1_norm1_bias[r]);
         }
     }
-    /* query_17[h][r_q] = sum over r of sketch_g1_w2 * query_16 */
-    dot7_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
-    /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
+    /* query_w2[h][r_q] = sum over r of sketch_g1_w2 * query_8 */
+    dot7_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
+    /* query_9 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) * 0.7978846f) +
+       1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t h = 0; h < 512; h++) {
-            const vec_v3 query_17_11 = load_v3(query_17 + h * 64 + r_q);
-            store_v3(query_18 + h * 64 + r_q, (query_17_11 * 0.5f) * (tanh_v3((query_17_11 + (((query_17_11 *
-                query_17_11) * query_17_11) * 0.044715f)) * 0.7978846f) + 1.0f));
+            const vec_v3 query_w2_11 = load_v3(query_w2 + h * 64 + r_q);
+            store_v3(query_9 + h * 64 + r_q, (query_w2_11 * 0.5f) * (tanh_v3((query_w2_11 + (((query_w2_11 *
+                query_w2_11) * query_w2_11) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
-    /* query_19[r][r_q] = sum over h of sketch_g1_w3 * query_18 */
-    dot13_v3(round_up(r_q1 - r_q0, 16), sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
-    /* query_20 = ((query_6 * query_8) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+    /* query_w3[r][r_q] = sum over h of sketch_g1_w3 * query_9 */
+    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
+    /* query_10 = ((query_3 * query_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        const vec_v3 query_8_12 = load_v3(query_8 + r_q);
+        const vec_v3 query_4_12 = load_v3(query_4 + r_q);
         for (int64_t d = 0; d < 64; d++) {
-            store_v3(query_20 + d * 64 + r_q, ((load_v3(query_6 + d * 64 + r_q) * query_8_12) *
+            store_v3(query_10 + d * 64 + r_q, ((load_v3(query_3 + d * 64 + r_q) * query_4_12) *
                 sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
         }
     }
-    /* query_21[h][r_q] = sum over d of sketch_g2_w0 * query_20 */
-    dot7_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
-    /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
+    /* query_w0_2[h][r_q] = sum over d of sketch_g2_w0 * query_10 */
+    dot7_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
+    /* query_11 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) * 0.044715f)) *
+       0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t h = 0; h < 512; h++) {
-            const vec_v3 query_21_13 = load_v3(query_21 + h * 64 + r_q);
-            store_v3(query_22 + h * 64 + r_q, (query_21_13 * 0.5f) * (tanh_v3((query_21_13 + (((query_21_13 *
-                query_21_13) * query_21_13) * 0.044715f)) * 0.7978846f) + 1.0f));
+            const vec_v3 query_w0_2_13 = load_v3(query_w0_2 + h * 64 + r_q);
+            store_v3(query_11 + h * 64 + r_q, (query_w0_2_13 * 0.5f) * (tanh_v3((query_w0_2_13 + (((query_w0_2_13 *
+                query_w0_2_13) * query_w0_2_13) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
-    /* query_23[r][r_q] = sum over h of sketch_g2_w1 * query_22 */
-    dot13_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
-    /* query_24 = 0.0f */
+    /* query_w1_2[r][r_q] = sum over h of sketch_g2_w1 * query_11 */
+    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
+    /* query_sum_7 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        store_v3(query_24 + r_q, splat_v3(0.0f));
+        store_v3(query_sum_7 + r_q, splat_v3(0.0f));
     }
-    /* query_24 += query_23 */
+    /* query_sum_7 += query_w1_2 */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        vec_v3 query_24_in = (vec_v3){0};
+        vec_v3 query_sum_7_in = (vec_v3){0};
         for (int64_t r = 0; r < 64; r++) {
-            query_24_in += load_v3(query_23 + r * 64 + r_q);
+            query_sum_7_in += load_v3(query_w1_2 + r * 64 + r_q);
         }
-        store_v3(query_24 + r_q, load_v3(query_24 + r_q) + query_24_in);
+        store_v3(query_sum_7 + r_q, load_v3(query_sum_7 + r_q) + query_sum_7_in);
     }
-    /* query_26 = 0.0f */
+    /* query_sum_8 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        store_v3(query_26 + r_q, splat_v3(0.0f));
+        store_v3(query_sum_8 + r_q, splat_v3(0.0f));
     }
-    /* query_25 = query_23 - (query_24 * 0.015625f); query_26 += query_25 * query_25 */
+    /* query_12 = query_w1_2 - (query_sum_7 * 0.015625f); query_sum_8 += query_12 * query_12 */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        const vec_v3 t_14 = load_v3(query_24 + r_q) * 0.015625f;
-        vec_v3 query_26_in = (vec_v3){0};
+        const vec_v3 t_14 = load_v3(query_sum_7 + r_q) * 0.015625f;
+        vec_v3 query_sum_8_in = (vec_v3){0};
         for (int64_t r = 0; r < 64; r++) {
-            const vec_v3 query_25_new15 = load_v3(query_23 + r * 64 + r_q) - t_14;
-            store_v3(query_25 + r * 64 + r_q, query_25_new15);
-            query_26_in += query_25_new15 * query_25_new15;
+            const vec_v3 query_12_new15 = load_v3(query_w1_2 + r * 64 + r_q) - t_14;
+            store_v3(query_12 + r * 64 + r_q, query_12_new15);
+            query_sum_8_in += query_12_new15 * query_12_new15;
         }
-        store_v3(query_26 + r_q, load_v3(query_26 + r_q) + query_26_in);
+        store_v3(query_sum_8 + r_q, load_v3(query_sum_8 + r_q) + query_sum_8_in);
     }
-    /* query_27 = ((query_25 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+    /* query_13 = ((query_12 * (1.0f / sqrt((query_sum_8 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
        sketch.g2.norm1.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        const vec_v3 t_16 = 1.0f / sqrt_v3((load_v3(query_26 + r_q) * 0.015625f) + 1e-05f);
+        const vec_v3 t_16 = 1.0f / sqrt_v3((load_v3(query_sum_8 + r_q) * 0.015625f) + 1e-05f);
         for (int64_t r = 0; r < 64; r++) {
-            store_v3(query_27 + r * 64 + r_q, ((load_v3(query_25 + r * 64 + r_q) * t_16) * sketch_g2_norm1_weight[r]) +
+            store_v3(query_13 + r * 64 + r_q, ((load_v3(query_12 + r * 64 + r_q) * t_16) * sketch_g2_norm1_weight[r]) +
                 sketch_g2_norm1_bias[r]);
         }
     }
-    /* query_28[h][r_q] = sum over r of sketch_g2_w2 * query_27 */
-    dot7_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
-    /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
+    /* query_w2_2[h][r_q] = sum over r of sketch_g2_w2 * query_13 */
+    dot7_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
+    /* query_14 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) * 0.044715f)) *
+       0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t h = 0; h < 512; h++) {
-            const vec_v3 query_28_17 = load_v3(query_28 + h * 64 + r_q);
-            store_v3(query_29 + h * 64 + r_q, (query_28_17 * 0.5f) * (tanh_v3((query_28_17 + (((query_28_17 *
-                query_28_17) * query_28_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+            const vec_v3 query_w2_2_17 = load_v3(query_w2_2 + h * 64 + r_q);
+            store_v3(query_14 + h * 64 + r_q, (query_w2_2_17 * 0.5f) * (tanh_v3((query_w2_2_17 + (((query_w2_2_17 *
+                query_w2_2_17) * query_w2_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
-    /* query_30[r][r_q] = sum over h of sketch_g2_w3 * query_29 */
-    dot13_v3(round_up(r_q1 - r_q0, 16), sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
-    /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
+    /* query_w3_2[r][r_q] = sum over h of sketch_g2_w3 * query_14 */
+    dot13_v3(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
+    /* query_15 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
         for (int64_t r = 0; r < 64; r++) {
-            store_v3(query_31 + r * 64 + r_q, tanh_v3((load_v3(query_19 + r * 64 + r_q) * load_v3(query_30 + r * 64 +
+            store_v3(query_15 + r * 64 + r_q, tanh_v3((load_v3(query_w3 + r * 64 + r_q) * load_v3(query_w3_2 + r * 64 +
                 r_q)) * 0.125f) * 8.0f);
         }
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v3 APART void polysketch_learned_r64_few_begin_2_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1296896); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
+    const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
+    float *const carried_sum = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1296896); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-        store_v3(carried + r_q, splat_v3(0.0f));
-        store_v3(carried_compensation + r_q, splat_v3(0.0f));
+        store_v3(carried_sum + r_q, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + r_q, splat_v3(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(carried_2 + r_q * 64 + e, splat_v3(0.0f));
-                store_v3(carried_2_compensation + r_q * 64 + e, splat_v3(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + r_q * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + r_q * 64 + e, splat_v3(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -6270,346 +6438,346 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_3 = (float *)(void *)(part->work + 512); /* [j: 128] */
-    float *const query_31 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
-    float *const key_5 = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_7 = (float *)(void *)(part->work + 512); /* [j: 128] */
-    float *const key_9 = (float *)(void *)(part->work + 1024); /* [d: 64, j: 128 of 144] */
-    float *const key_10 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
-    float *const key_11 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
-    float *const key_12 = (float *)(void *)(part->work + 1024); /* [r: 64, j: 128 of 144] */
-    float *const key_13 = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_15 = (float *)(void *)(part->work + 37888); /* [j: 128] */
-    float *const key_17 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
-    float *const key_18 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
-    float *const key_19 = (float *)(void *)(part->work + 1024); /* [r: 64, j: 128 of 144] */
-    float *const key_21 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
-    float *const key_22 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
-    float *const key_23 = (float *)(void *)(part->work + 443392); /* [r: 64, j: 128 of 144] */
-    float *const key_24 = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_26 = (float *)(void *)(part->work + 512); /* [j: 128] */
-    float *const key_28 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
-    float *const key_29 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
-    float *const key_30 = (float *)(void *)(part->work + 443392); /* [r: 64, j: 128 of 144] */
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const query_15 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
+    float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_sum_4 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const key_4 = (float *)(void *)(part->work + 1024); /* [d: 64, j: 128 of 144] */
+    float *const key_w0 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
+    float *const key_5 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
+    float *const key_w1 = (float *)(void *)(part->work + 1024); /* [r: 64, j: 128 of 144] */
+    float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 37888); /* [j: 128] */
+    float *const key_w2 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
+    float *const key_8 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
+    float *const key_w3 = (float *)(void *)(part->work + 1024); /* [r: 64, j: 128 of 144] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
+    float *const key_10 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 443392); /* [r: 64, j: 128 of 144] */
+    float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_sum_8 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
+    float *const key_13 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 443392); /* [r: 64, j: 128 of 144] */
     float *const score = (float *)(void *)(part->work + 37888); /* [r_q: 64, j: 128 of 144] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 443392); /* [d: 64, j: 128 of 144] */
-    /* state = 0.0f */
+    /* state_sum = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q += 8) {
-        store_v3(state + (chunk - chunk0) * 4160 + r_q, splat_v3(0.0f));
+        store_v3(state_sum + (chunk - chunk0) * 4160 + r_q, splat_v3(0.0f));
     }
-    /* state_2 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_v3(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_v3(0.0f));
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
-        /* key = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key + j, splat_v3(0.0f));
+            store_v3(key_sum + j, splat_v3(0.0f));
         }
-        /* key += k_tile */
+        /* key_sum += k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                key_in[u] = (vec_v3){0};
+            vec_v3 key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_in[vector] = (vec_v3){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_in[u] += load_v3(k_tile + d * 144 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    key_sum_in[vector] += load_v3(k_tile + d * 144 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key + j, load_v3(key + j) + key_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3 = 0.0f */
+        /* key_sum_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_3 + j, splat_v3(0.0f));
+            store_v3(key_sum_2 + j, splat_v3(0.0f));
         }
-        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_19 = load_v3(key + j) * 0.015625f;
-            vec_v3 key_3_in = (vec_v3){0};
+            const vec_v3 t_19 = load_v3(key_sum + j) * 0.015625f;
+            vec_v3 key_sum_2_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_18 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new20 = k_tile_18 - t_19;
                 store_v3(k_tile + d * 144 + j, k_tile_new20);
-                key_3_in += k_tile_new20 * k_tile_new20;
+                key_sum_2_in += k_tile_new20 * k_tile_new20;
             }
-            store_v3(key_3 + j, load_v3(key_3 + j) + key_3_in);
+            store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
         }
-        /* key_5 = 0.0f */
+        /* key_sum_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_5 + j, splat_v3(0.0f));
+            store_v3(key_sum_3 + j, splat_v3(0.0f));
         }
-        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        /* k_tile = k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f)); key_sum_3 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_22 = 1.0f / sqrt_v3((load_v3(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_v3 key_5_in = (vec_v3){0};
+            const vec_v3 t_22 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            vec_v3 key_sum_3_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_21 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new23 = k_tile_21 * t_22;
                 store_v3(k_tile + d * 144 + j, k_tile_new23);
-                key_5_in += k_tile_new23;
+                key_sum_3_in += k_tile_new23;
             }
-            store_v3(key_5 + j, load_v3(key_5 + j) + key_5_in);
+            store_v3(key_sum_3 + j, load_v3(key_sum_3 + j) + key_sum_3_in);
         }
-        /* key_7 = 0.0f */
+        /* key_sum_4 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_7 + j, splat_v3(0.0f));
+            store_v3(key_sum_4 + j, splat_v3(0.0f));
         }
-        /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
+        /* k_tile = k_tile - (key_sum_3 * 0.015625f); key_sum_4 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_25 = load_v3(key_5 + j) * 0.015625f;
-            vec_v3 key_7_in = (vec_v3){0};
+            const vec_v3 t_25 = load_v3(key_sum_3 + j) * 0.015625f;
+            vec_v3 key_sum_4_in = (vec_v3){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_v3 k_tile_24 = load_v3(k_tile + d * 144 + j);
                 const vec_v3 k_tile_new26 = k_tile_24 - t_25;
                 store_v3(k_tile + d * 144 + j, k_tile_new26);
-                key_7_in += k_tile_new26 * k_tile_new26;
+                key_sum_4_in += k_tile_new26 * k_tile_new26;
             }
-            store_v3(key_7 + j, load_v3(key_7 + j) + key_7_in);
+            store_v3(key_sum_4 + j, load_v3(key_sum_4 + j) + key_sum_4_in);
         }
-        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        /* key_sum_4 = 1.0f / sqrt((key_sum_4 * 0.015625f) + 1e-05f) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_7 + j, 1.0f / sqrt_v3((load_v3(key_7 + j) * 0.015625f) + 1e-05f));
+            store_v3(key_sum_4 + j, 1.0f / sqrt_v3((load_v3(key_sum_4 + j) * 0.015625f) + 1e-05f));
         }
-        /* key_9 = ((k_tile * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        /* key_4 = ((k_tile * key_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_7_27 = load_v3(key_7 + j);
+            const vec_v3 key_sum_4_27 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(key_9 + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * key_7_27) * sketch_g1_norm0_weight[d]) +
-                    sketch_g1_norm0_bias[d]);
+                store_v3(key_4 + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * key_sum_4_27) *
+                    sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
-        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot14_v3(round_up(j1 - j0, 16), sketch_g1_w0, key_9, key_10);
-        /* key_12 = 0.0f */
+        /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
+        dot14_v3(round_up(j1 - j0, 8), sketch_g1_w0, key_4, key_w0);
+        /* key_w1 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_12 + r * 144 + j, splat_v3(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_w1 + r * 144 + j, splat_v3(0.0f));
                 }
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
-            /* key_11 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) +
+            /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_v3 key_10_28 = load_v3(key_10 + h * 144 + j);
-                    store_v3(key_11 + (h - h0) * 144 + j, (key_10_28 * 0.5f) * (tanh_v3((key_10_28 + (((key_10_28 *
-                        key_10_28) * key_10_28) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_v3 key_w0_28 = load_v3(key_w0 + h * 144 + j);
+                    store_v3(key_5 + (h - h0) * 144 + j, (key_w0_28 * 0.5f) * (tanh_v3((key_w0_28 + (((key_w0_28 *
+                        key_w0_28) * key_w0_28) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
-            /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot15_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            /* key_w1[r][j] += sum over h of sketch_g1_w1 * key_5 */
+            dot15_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
         }
-        /* key_13 = 0.0f */
+        /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_13 + j, splat_v3(0.0f));
+            store_v3(key_sum_5 + j, splat_v3(0.0f));
         }
-        /* key_13 += key_12 */
+        /* key_sum_5 += key_w1 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_13_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                key_13_in[u] = (vec_v3){0};
+            vec_v3 key_sum_5_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_5_in[vector] = (vec_v3){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_13_in[u] += load_v3(key_12 + r * 144 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    key_sum_5_in[vector] += load_v3(key_w1 + r * 144 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key_13 + j, load_v3(key_13 + j) + key_13_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum_5 + j, load_v3(key_sum_5 + j) + key_sum_5_in[vector]);
             }
         }
-        /* key_15 = 0.0f */
+        /* key_sum_6 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_15 + j, splat_v3(0.0f));
+            store_v3(key_sum_6 + j, splat_v3(0.0f));
         }
-        /* key_12 = key_12 - (key_13 * 0.015625f); key_15 += key_12 * key_12 */
+        /* key_w1 = key_w1 - (key_sum_5 * 0.015625f); key_sum_6 += key_w1 * key_w1 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_30 = load_v3(key_13 + j) * 0.015625f;
-            vec_v3 key_15_in = (vec_v3){0};
+            const vec_v3 t_30 = load_v3(key_sum_5 + j) * 0.015625f;
+            vec_v3 key_sum_6_in = (vec_v3){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v3 key_12_29 = load_v3(key_12 + r * 144 + j);
-                const vec_v3 key_12_new31 = key_12_29 - t_30;
-                store_v3(key_12 + r * 144 + j, key_12_new31);
-                key_15_in += key_12_new31 * key_12_new31;
+                const vec_v3 key_w1_29 = load_v3(key_w1 + r * 144 + j);
+                const vec_v3 key_w1_new31 = key_w1_29 - t_30;
+                store_v3(key_w1 + r * 144 + j, key_w1_new31);
+                key_sum_6_in += key_w1_new31 * key_w1_new31;
             }
-            store_v3(key_15 + j, load_v3(key_15 + j) + key_15_in);
+            store_v3(key_sum_6 + j, load_v3(key_sum_6 + j) + key_sum_6_in);
         }
-        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+        /* key_w1 = ((key_w1 * (1.0f / sqrt((key_sum_6 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_32 = 1.0f / sqrt_v3((load_v3(key_15 + j) * 0.015625f) + 1e-05f);
+            const vec_v3 t_32 = 1.0f / sqrt_v3((load_v3(key_sum_6 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_12 + r * 144 + j, ((load_v3(key_12 + r * 144 + j) * t_32) * sketch_g1_norm1_weight[r]) +
+                store_v3(key_w1 + r * 144 + j, ((load_v3(key_w1 + r * 144 + j) * t_32) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
-        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot14_v3(round_up(j1 - j0, 16), sketch_g1_w2, key_12, key_17);
-        /* key_19 = 0.0f */
+        /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
+        dot14_v3(round_up(j1 - j0, 8), sketch_g1_w2, key_w1, key_w2);
+        /* key_w3 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_19 + r * 144 + j, splat_v3(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_w3 + r * 144 + j, splat_v3(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_18 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
+                   1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 key_17_33 = load_v3(key_17 + h * 144 + j);
-                        store_v3(key_18 + (h - h0) * 144 + j, (key_17_33 * 0.5f) * (tanh_v3((key_17_33 + (((key_17_33 *
-                            key_17_33) * key_17_33) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v3 key_w2_33 = load_v3(key_w2 + h * 144 + j);
+                        store_v3(key_8 + (h - h0) * 144 + j, (key_w2_33 * 0.5f) * (tanh_v3((key_w2_33 + (((key_w2_33 *
+                            key_w2_33) * key_w2_33) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot15_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                /* key_w3[r][j] += sum over h of sketch_g1_w3 * key_8 */
+                dot15_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
             }
         }
-        /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 key_7_34 = load_v3(key_7 + j);
+            const vec_v3 key_sum_4_34 = load_v3(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * key_7_34) * sketch_g2_norm0_weight[d])
-                    + sketch_g2_norm0_bias[d]);
+                store_v3(k_tile + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * key_sum_4_34) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
-        /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot14_v3(round_up(j1 - j0, 16), sketch_g2_w0, k_tile, key_21);
-        /* key_23 = 0.0f */
+        /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
+        dot14_v3(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_w0_2);
+        /* key_w1_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_23 + r * 144 + j, splat_v3(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_w1_2 + r * 144 + j, splat_v3(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_22 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 key_21_35 = load_v3(key_21 + h * 144 + j);
-                        store_v3(key_22 + (h - h0) * 144 + j, (key_21_35 * 0.5f) * (tanh_v3((key_21_35 + (((key_21_35 *
-                            key_21_35) * key_21_35) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v3 key_w0_2_35 = load_v3(key_w0_2 + h * 144 + j);
+                        store_v3(key_10 + (h - h0) * 144 + j, (key_w0_2_35 * 0.5f) * (tanh_v3((key_w0_2_35 +
+                            (((key_w0_2_35 * key_w0_2_35) * key_w0_2_35) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot15_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                /* key_w1_2[r][j] += sum over h of sketch_g2_w1 * key_10 */
+                dot15_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
             }
         }
-        /* key_24 = 0.0f */
+        /* key_sum_7 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_24 + j, splat_v3(0.0f));
+            store_v3(key_sum_7 + j, splat_v3(0.0f));
         }
-        /* key_24 += key_23 */
+        /* key_sum_7 += key_w1_2 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_24_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                key_24_in[u] = (vec_v3){0};
+            vec_v3 key_sum_7_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                key_sum_7_in[vector] = (vec_v3){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    key_24_in[u] += load_v3(key_23 + r * 144 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    key_sum_7_in[vector] += load_v3(key_w1_2 + r * 144 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                store_v3(key_24 + j, load_v3(key_24 + j) + key_24_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                store_v3(key_sum_7 + j, load_v3(key_sum_7 + j) + key_sum_7_in[vector]);
             }
         }
-        /* key_26 = 0.0f */
+        /* key_sum_8 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_26 + j, splat_v3(0.0f));
+            store_v3(key_sum_8 + j, splat_v3(0.0f));
         }
-        /* key_23 = key_23 - (key_24 * 0.015625f); key_26 += key_23 * key_23 */
+        /* key_w1_2 = key_w1_2 - (key_sum_7 * 0.015625f); key_sum_8 += key_w1_2 * key_w1_2 */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_37 = load_v3(key_24 + j) * 0.015625f;
-            vec_v3 key_26_in = (vec_v3){0};
+            const vec_v3 t_37 = load_v3(key_sum_7 + j) * 0.015625f;
+            vec_v3 key_sum_8_in = (vec_v3){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_v3 key_23_36 = load_v3(key_23 + r * 144 + j);
-                const vec_v3 key_23_new38 = key_23_36 - t_37;
-                store_v3(key_23 + r * 144 + j, key_23_new38);
-                key_26_in += key_23_new38 * key_23_new38;
+                const vec_v3 key_w1_2_36 = load_v3(key_w1_2 + r * 144 + j);
+                const vec_v3 key_w1_2_new38 = key_w1_2_36 - t_37;
+                store_v3(key_w1_2 + r * 144 + j, key_w1_2_new38);
+                key_sum_8_in += key_w1_2_new38 * key_w1_2_new38;
             }
-            store_v3(key_26 + j, load_v3(key_26 + j) + key_26_in);
+            store_v3(key_sum_8 + j, load_v3(key_sum_8 + j) + key_sum_8_in);
         }
-        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+        /* key_w1_2 = ((key_w1_2 * (1.0f / sqrt((key_sum_8 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_39 = 1.0f / sqrt_v3((load_v3(key_26 + j) * 0.015625f) + 1e-05f);
+            const vec_v3 t_39 = 1.0f / sqrt_v3((load_v3(key_sum_8 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_23 + r * 144 + j, ((load_v3(key_23 + r * 144 + j) * t_39) * sketch_g2_norm1_weight[r]) +
-                    sketch_g2_norm1_bias[r]);
+                store_v3(key_w1_2 + r * 144 + j, ((load_v3(key_w1_2 + r * 144 + j) * t_39) * sketch_g2_norm1_weight[r])
+                    + sketch_g2_norm1_bias[r]);
             }
         }
-        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot14_v3(round_up(j1 - j0, 16), sketch_g2_w2, key_23, key_28);
-        /* key_30 = 0.0f */
+        /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
+        dot14_v3(round_up(j1 - j0, 8), sketch_g2_w2, key_w1_2, key_w2_2);
+        /* key_w3_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
-                    store_v3(key_30 + r * 144 + j, splat_v3(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                    store_v3(key_w3_2 + r * 144 + j, splat_v3(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_29 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_v3 key_28_40 = load_v3(key_28 + h * 144 + j);
-                        store_v3(key_29 + (h - h0) * 144 + j, (key_28_40 * 0.5f) * (tanh_v3((key_28_40 + (((key_28_40 *
-                            key_28_40) * key_28_40) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_v3 key_w2_2_40 = load_v3(key_w2_2 + h * 144 + j);
+                        store_v3(key_13 + (h - h0) * 144 + j, (key_w2_2_40 * 0.5f) * (tanh_v3((key_w2_2_40 +
+                            (((key_w2_2_40 * key_w2_2_40) * key_w2_2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot15_v3(round_up(j1 - j0, 16), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                /* key_w3_2[r][j] += sum over h of sketch_g2_w3 * key_13 */
+                dot15_v3(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
             }
         }
-        /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
+        /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                store_v3(key_19 + r * 144 + j, tanh_v3((load_v3(key_19 + r * 144 + j) * load_v3(key_30 + r * 144 + j)) *
-                    0.125f) * 8.0f);
+                store_v3(key_w3 + r * 144 + j, tanh_v3((load_v3(key_w3 + r * 144 + j) * load_v3(key_w3_2 + r * 144 + j))
+                    * 0.125f) * 8.0f);
             }
         }
-        /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot16_v3(round_up(j1 - j0, 16), rows, query_31, key_19, score);
+        /* score[r_q][j] = sum over r of query_15 * key_w3 */
+        dot16_v3(round_up(j1 - j0, 8), rows, query_15, key_w3, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 8) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
                     const vec_v3 score_41 = load_v3(score + r_q * 144 + j);
                     store_v3(score + r_q * 144 + j, score_41 * score_41);
                 }
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_42 = j0 + j + lane_v3;
@@ -6619,7 +6787,7 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                 }
             }
         }
-        /* state += score */
+        /* state_sum += score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             vec_v3 lane_sums = splat_v3(0);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -6628,82 +6796,82 @@ TARGET_v3 APART void polysketch_learned_r64_few_keys_v3(const struct call *call,
                     term, splat_v3(0));
             }
             const float total = lane_sum_v3(lane_sums);
-            state[(chunk - chunk0) * 4160 + r_q] += total;
+            state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
-        /* state_2[r_q][e] += sum over j of score * v */
+        /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot17_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot17_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_v3 seen[16];
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_43, mask_v3);
                 }
-                add_seen_lanes_v3(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                add_seen_lanes_v3(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
                     v_row, j1 - j0, seen);
             }
         } else
-            dot18_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot18_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v3 APART void polysketch_learned_r64_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1296896); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1296896); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried += state */
+        /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q += 8) {
-            add_v3(carried + r_q, carried_compensation + r_q, load_v3(state + (chunk - chunk0) * 4160 + r_q),
-                splat_v3(1));
+            add_v3(carried_sum + r_q, carried_sum_compensation + r_q,
+                load_v3(state_sum + (chunk - chunk0) * 4160 + r_q), splat_v3(1));
         }
-        /* before_2 = carried_2; carried_2 += state_2 */
+        /* before = carried; carried += state */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    add_v3(carried_2 + r_q * 64 + e, carried_2_compensation + r_q * 64 + e,
-                        load_v3(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_v3(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    add_v3(carried + r_q * 64 + e, carried_compensation + r_q * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_v3(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 TARGET_v3 APART void polysketch_learned_r64_few_queries_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select((carried + 1.0f) == 0.0f, 0.0f, carried_2 / (carried + 1.0f)) */
+    /* result = select((carried_sum + 1.0f) == 0.0f, 0.0f, carried / (carried_sum + 1.0f)) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                const float t_44 = carried[r_q] + 1.0f;
-                store_v3(result + r_q * 64 + e, (t_44 == 0.0f) ? splat_v3(0.0f) : load_v3(carried_2 + r_q * 64 + e) /
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                const float t_44 = carried_sum[r_q] + 1.0f;
+                store_v3(result + r_q * 64 + e, (t_44 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r_q * 64 + e) /
                     t_44);
             }
         }
@@ -6714,51 +6882,56 @@ TARGET_v3 APART void polysketch_learned_r64_few_queries_v3(const struct call *ca
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v3 static void polysketch_learned_r64_few_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) polysketch_learned_r64_few_begin_v3(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) polysketch_learned_r64_few_begin_2_v3(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        polysketch_learned_r64_few_begin_v3(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        polysketch_learned_r64_few_begin_2_v3(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r64_few_keys_v3(call, task,
-            part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            polysketch_learned_r64_few_keys_v3(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                polysketch_learned_r64_few_fold_v3(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                polysketch_learned_r64_few_fold_v3(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) polysketch_learned_r64_few_queries_v3(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        polysketch_learned_r64_few_queries_v3(call, task, part, iteration);
+    synchronise(part);
 }
 #endif
 
 /* ==== generic ==== */
 
-/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+/* Each of these types has 4 elements:
+   - vec_any: numbers
+   - mask_any: results of comparisons
+   - ints_any: positions
+   - wide_any: doubles */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
 INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 static const ints_any lane_any = {0, 1, 2, 3};
@@ -6788,7 +6961,7 @@ INLINE vec_any sqrt_any(vec_any x)
     return y;
 }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 INLINE float lane_sum_any(vec_any x)
 {
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
@@ -6796,8 +6969,7 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 4 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -6814,7 +6986,7 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -6831,7 +7003,7 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = from[row * from_row + column];
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -6842,7 +7014,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -6857,7 +7030,7 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
@@ -6868,8 +7041,7 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
     int64_t steps, const mask_any *seen)
 {
@@ -6878,12 +7050,16 @@ APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, c
             if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
     vec_any sum[6][2];
@@ -6898,20 +7074,20 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 4;
-            if (then == 3) {
+            if (update == 3) {
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
-                sum[r][v]);
+            store_any(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
+/* Prefetches rows of `width` numbers. */
 INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -6919,48 +7095,103 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_any; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
+   because
+   rounding errors grow with the number of terms. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_any for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 4) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 4;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_any(vectors, lanes);
+    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
@@ -6974,16 +7205,16 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_any, and widened, some rows at a
-   time. A single row takes 32 lanes at once, and so reads b in the order in which it lies. */
-INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_any, and widened 16 rows at a time. A single row
+   takes 32 lanes at once, and so reads b in the order of memory. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (64) fetch_any(16, lanes, b + 64 * b_step, b_step);
+        if (rows == 1 && update == 1) {
+            fetch_any(16, lanes, b + 64 * b_step, b_step);
             int64_t x = 0;
             for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
@@ -6992,136 +7223,154 @@ INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows
         const float *const from = b;
         const int64_t from_step = b_step;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* not all at once: so many can be under way */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* a core has few misses in flight */
             fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
             asked = ask;
-            dot_any(vectors, vectors * 4, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
-                then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* dot_any with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     float row[128];
-    (void)odd;
+    (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_any. */
+/* dot_any with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_any, so that they round as there. */
 INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 4; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 4; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_any(1, 4, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 4, 1 * 4, c + x, c_row, then,
+            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 4, 4, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
-/* The products of the code below: dot_any with what is constant in them. */
+/* The products of the code below, each compiled once: dot_any with its constant arguments. */
 APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 16, c, 16, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512,
+        b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 16, c, 16, 1, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot2_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 96, c, 96, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512,
+        b, /*b_step=*/96, c, /*c_row=*/96, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot3_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 96, c, 96, 1, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/96, c, /*c_row=*/96, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot4_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 96, b, 16, c, 16, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 16, c, 16, 3, NULL, compensation);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot7_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512,
+        b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot8_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 64, c, 64, 1, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot9_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_any(2, 64, rows, -1, steps, 192, a, 64, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/64, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot10_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot11_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot12_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, a_step, b, 64, c, 64, 3, NULL, compensation);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/3, /*factor=*/NULL, compensation);
 }
 APART void dot13_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 64, 4, 512, 32, a, 1, 64, b, 64, c, 64, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/512, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot14_any(int64_t lanes, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 512, 2, 64, 32, a, 1, 512, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/512, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/512,
+        b, /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot15_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, 64, 4, steps, 32, a, 1, 64, b, 144, c, 144, 1, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot16_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 1, 64, b, 144, c, 144, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot17_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot18_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -7131,7 +7380,8 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 128 - 1) / 128, i0 = (tiles - 1 - task % tiles) * 128,
+        i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -7157,49 +7407,49 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_3 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const query = (float *)(void *)(work + 0); /* [i: 16] */
-    float *const query_3 = (float *)(void *)(work + 64); /* [i: 16] */
-    float *const query_5 = (float *)(void *)(work + 0); /* [i: 16] */
-    float *const query_7 = (float *)(void *)(work + 64); /* [i: 16] */
-    float *const query_9 = (float *)(void *)(work + 128); /* [d: 64, i: 16] */
-    float *const query_10 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
-    float *const query_11 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
-    float *const query_12 = (float *)(void *)(work + 128); /* [r: 64, i: 16] */
-    float *const query_13 = (float *)(void *)(work + 0); /* [i: 16] */
-    float *const query_15 = (float *)(void *)(work + 4224); /* [i: 16] */
-    float *const query_17 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
-    float *const query_18 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
-    float *const query_19 = (float *)(void *)(work + 128); /* [r: 64, i: 16] */
-    float *const query_21 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
-    float *const query_22 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
-    float *const query_23 = (float *)(void *)(work + 49280); /* [r: 64, i: 16] */
-    float *const query_24 = (float *)(void *)(work + 0); /* [i: 16] */
-    float *const query_26 = (float *)(void *)(work + 64); /* [i: 16] */
-    float *const query_28 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
-    float *const query_29 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
-    float *const query_30 = (float *)(void *)(work + 49280); /* [r: 64, i: 16] */
-    float *const all_query_31 = (float *)(void *)(work + 53376); /* [r: 64, i: 16, 8 times] */
-    float *const key_5 = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_7 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const key_9 = (float *)(void *)(work + 768); /* [d: 64, j: 96] */
-    float *const key_10 = (float *)(void *)(work + 86144); /* [h: 512, j: 96] */
-    float *const key_11 = (float *)(void *)(work + 282752); /* [h: 192, j: 96] */
-    float *const key_12 = (float *)(void *)(work + 768); /* [r: 64, j: 96] */
-    float *const key_13 = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_15 = (float *)(void *)(work + 25344); /* [j: 96] */
-    float *const key_17 = (float *)(void *)(work + 86144); /* [h: 512, j: 96] */
-    float *const key_18 = (float *)(void *)(work + 282752); /* [h: 192, j: 96] */
-    float *const key_19 = (float *)(void *)(work + 768); /* [r: 64, j: 96] */
-    float *const key_21 = (float *)(void *)(work + 86144); /* [h: 512, j: 96] */
-    float *const key_22 = (float *)(void *)(work + 282752); /* [h: 192, j: 96] */
-    float *const key_23 = (float *)(void *)(work + 25344); /* [r: 64, j: 96] */
-    float *const key_24 = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_26 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const key_28 = (float *)(void *)(work + 86144); /* [h: 512, j: 96] */
-    float *const key_29 = (float *)(void *)(work + 282752); /* [h: 192, j: 96] */
-    float *const key_30 = (float *)(void *)(work + 25344); /* [r: 64, j: 96] */
+    float *const key_sum = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_sum_2 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const query_sum = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_sum_2 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_sum_3 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_sum_4 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_4 = (float *)(void *)(work + 128); /* [d: 64, i: 16] */
+    float *const query_w0 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
+    float *const query_5 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
+    float *const query_w1 = (float *)(void *)(work + 128); /* [r: 64, i: 16] */
+    float *const query_sum_5 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_sum_6 = (float *)(void *)(work + 4224); /* [i: 16] */
+    float *const query_w2 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
+    float *const query_8 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
+    float *const query_w3 = (float *)(void *)(work + 128); /* [r: 64, i: 16] */
+    float *const query_w0_2 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
+    float *const query_10 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
+    float *const query_w1_2 = (float *)(void *)(work + 49280); /* [r: 64, i: 16] */
+    float *const query_sum_7 = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const query_sum_8 = (float *)(void *)(work + 64); /* [i: 16] */
+    float *const query_w2_2 = (float *)(void *)(work + 4224); /* [h: 512, i: 16] */
+    float *const query_13 = (float *)(void *)(work + 36992); /* [h: 192, i: 16] */
+    float *const query_w3_2 = (float *)(void *)(work + 49280); /* [r: 64, i: 16] */
+    float *const all_query_14 = (float *)(void *)(work + 53376); /* [r: 64, i: 16, 8 times] */
+    float *const key_sum_3 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_sum_4 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_4 = (float *)(void *)(work + 768); /* [d: 64, j: 96] */
+    float *const key_w0 = (float *)(void *)(work + 86144); /* [h: 512, j: 96] */
+    float *const key_5 = (float *)(void *)(work + 282752); /* [h: 192, j: 96] */
+    float *const key_w1 = (float *)(void *)(work + 768); /* [r: 64, j: 96] */
+    float *const key_sum_5 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_sum_6 = (float *)(void *)(work + 25344); /* [j: 96] */
+    float *const key_w2 = (float *)(void *)(work + 86144); /* [h: 512, j: 96] */
+    float *const key_8 = (float *)(void *)(work + 282752); /* [h: 192, j: 96] */
+    float *const key_w3 = (float *)(void *)(work + 768); /* [r: 64, j: 96] */
+    float *const key_w0_2 = (float *)(void *)(work + 86144); /* [h: 512, j: 96] */
+    float *const key_10 = (float *)(void *)(work + 282752); /* [h: 192, j: 96] */
+    float *const key_w1_2 = (float *)(void *)(work + 25344); /* [r: 64, j: 96] */
+    float *const key_sum_7 = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_sum_8 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_w2_2 = (float *)(void *)(work + 86144); /* [h: 512, j: 96] */
+    float *const key_13 = (float *)(void *)(work + 282752); /* [h: 192, j: 96] */
+    float *const key_w3_2 = (float *)(void *)(work + 25344); /* [r: 64, j: 96] */
     float *const score = (float *)(void *)(work + 25344); /* [j: 96, i: 16] */
     float *const all_row_sum = (float *)(void *)(work + 356480); /* [i: 16, 8 times] */
     float *const all_row_sum_compensation = (float *)(void *)(work + 356992); /* [i: 16, 8 times] */
@@ -7212,7 +7462,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
     float *const k_tile = (float *)(void *)(work + 25728); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
         const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-        float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 1024;
+        float *const query_14 = all_query_14 + (i0 - i_block) / 16 * 1024;
         float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
         float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
         float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
@@ -7221,288 +7471,288 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         transpose_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16);
         for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
             for (int64_t d = 0; d < 64; d++) q_tile[d * 16 + i] = 0;
-        /* query = 0.0f */
+        /* query_sum = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query + i, splat_any(0.0f));
+            store_any(query_sum + i, splat_any(0.0f));
         }
-        /* query += q_tile */
+        /* query_sum += q_tile */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any query_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_in[u] = (vec_any){0};
+            vec_any query_sum_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                query_sum_in[vector] = (vec_any){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    query_in[u] += load_any(q_tile + d * 16 + i);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    query_sum_in[vector] += load_any(q_tile + d * 16 + i);
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query + i, load_any(query + i) + query_in[u]);
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(query_sum + i, load_any(query_sum + i) + query_sum_in[vector]);
             }
         }
-        /* query_3 = 0.0f */
+        /* query_sum_2 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query_3 + i, splat_any(0.0f));
+            store_any(query_sum_2 + i, splat_any(0.0f));
         }
-        /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+        /* q_tile = q_tile - (query_sum * 0.015625f); query_sum_2 += q_tile * q_tile */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_1 = load_any(query + i) * 0.015625f;
-            vec_any query_3_in = (vec_any){0};
+            const vec_any t_1 = load_any(query_sum + i) * 0.015625f;
+            vec_any query_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
                 const vec_any q_tile_new2 = q_tile_0 - t_1;
                 store_any(q_tile + d * 16 + i, q_tile_new2);
-                query_3_in += q_tile_new2 * q_tile_new2;
+                query_sum_2_in += q_tile_new2 * q_tile_new2;
             }
-            store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+            store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in);
         }
-        /* query_5 = 0.0f */
+        /* query_sum_3 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query_5 + i, splat_any(0.0f));
+            store_any(query_sum_3 + i, splat_any(0.0f));
         }
-        /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+        /* q_tile = q_tile * (1.0f / sqrt((query_sum_2 * 0.015625f) + 1e-05f)); query_sum_3 += q_tile */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_4 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
-            vec_any query_5_in = (vec_any){0};
+            const vec_any t_4 = 1.0f / sqrt_any((load_any(query_sum_2 + i) * 0.015625f) + 1e-05f);
+            vec_any query_sum_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any q_tile_3 = load_any(q_tile + d * 16 + i);
                 const vec_any q_tile_new5 = q_tile_3 * t_4;
                 store_any(q_tile + d * 16 + i, q_tile_new5);
-                query_5_in += q_tile_new5;
+                query_sum_3_in += q_tile_new5;
             }
-            store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
+            store_any(query_sum_3 + i, load_any(query_sum_3 + i) + query_sum_3_in);
         }
-        /* query_7 = 0.0f */
+        /* query_sum_4 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query_7 + i, splat_any(0.0f));
+            store_any(query_sum_4 + i, splat_any(0.0f));
         }
-        /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+        /* q_tile = q_tile - (query_sum_3 * 0.015625f); query_sum_4 += q_tile * q_tile */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_7 = load_any(query_5 + i) * 0.015625f;
-            vec_any query_7_in = (vec_any){0};
+            const vec_any t_7 = load_any(query_sum_3 + i) * 0.015625f;
+            vec_any query_sum_4_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any q_tile_6 = load_any(q_tile + d * 16 + i);
                 const vec_any q_tile_new8 = q_tile_6 - t_7;
                 store_any(q_tile + d * 16 + i, q_tile_new8);
-                query_7_in += q_tile_new8 * q_tile_new8;
+                query_sum_4_in += q_tile_new8 * q_tile_new8;
             }
-            store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
+            store_any(query_sum_4 + i, load_any(query_sum_4 + i) + query_sum_4_in);
         }
-        /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+        /* query_sum_4 = 1.0f / sqrt((query_sum_4 * 0.015625f) + 1e-05f) */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query_7 + i, 1.0f / sqrt_any((load_any(query_7 + i) * 0.015625f) + 1e-05f));
+            store_any(query_sum_4 + i, 1.0f / sqrt_any((load_any(query_sum_4 + i) * 0.015625f) + 1e-05f));
         }
-        /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        /* query_4 = ((q_tile * query_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any query_7_9 = load_any(query_7 + i);
+            const vec_any query_sum_4_9 = load_any(query_sum_4 + i);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(query_9 + d * 16 + i, ((load_any(q_tile + d * 16 + i) * query_7_9) *
+                store_any(query_4 + d * 16 + i, ((load_any(q_tile + d * 16 + i) * query_sum_4_9) *
                     sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
-        /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-        dot0_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
-        /* query_12 = 0.0f */
+        /* query_w0[h][i] = sum over d of sketch_g1_w0 * query_4 */
+        dot0_any(round_up(i1 - i0, 4), sketch_g1_w0, query_4, query_w0);
+        /* query_w1 = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(query_12 + r * 16 + i, splat_any(0.0f));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query_w1 + r * 16 + i, splat_any(0.0f));
                 }
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
-            /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
+            /* query_5 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                0.7978846f) + 1.0f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_any query_10_10 = load_any(query_10 + h * 16 + i);
-                    store_any(query_11 + (h - h0) * 16 + i, (query_10_10 * 0.5f) * (tanh_any((query_10_10 +
-                        (((query_10_10 * query_10_10) * query_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_any query_w0_10 = load_any(query_w0 + h * 16 + i);
+                    store_any(query_5 + (h - h0) * 16 + i, (query_w0_10 * 0.5f) * (tanh_any((query_w0_10 +
+                        (((query_w0_10 * query_w0_10) * query_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
-            /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-            dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
+            /* query_w1[r][i] += sum over h of sketch_g1_w1 * query_5 */
+            dot1_any(round_up(i1 - i0, 4), h1 - h0, sketch_g1_w1 + h0 * 64, query_5, query_w1);
         }
-        /* query_13 = 0.0f */
+        /* query_sum_5 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query_13 + i, splat_any(0.0f));
+            store_any(query_sum_5 + i, splat_any(0.0f));
         }
-        /* query_13 += query_12 */
+        /* query_sum_5 += query_w1 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any query_13_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_13_in[u] = (vec_any){0};
+            vec_any query_sum_5_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                query_sum_5_in[vector] = (vec_any){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    query_13_in[u] += load_any(query_12 + r * 16 + i);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    query_sum_5_in[vector] += load_any(query_w1 + r * 16 + i);
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_13 + i, load_any(query_13 + i) + query_13_in[u]);
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(query_sum_5 + i, load_any(query_sum_5 + i) + query_sum_5_in[vector]);
             }
         }
-        /* query_15 = 0.0f */
+        /* query_sum_6 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query_15 + i, splat_any(0.0f));
+            store_any(query_sum_6 + i, splat_any(0.0f));
         }
-        /* query_12 = query_12 - (query_13 * 0.015625f); query_15 += query_12 * query_12 */
+        /* query_w1 = query_w1 - (query_sum_5 * 0.015625f); query_sum_6 += query_w1 * query_w1 */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_12 = load_any(query_13 + i) * 0.015625f;
-            vec_any query_15_in = (vec_any){0};
+            const vec_any t_12 = load_any(query_sum_5 + i) * 0.015625f;
+            vec_any query_sum_6_in = (vec_any){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_any query_12_11 = load_any(query_12 + r * 16 + i);
-                const vec_any query_12_new13 = query_12_11 - t_12;
-                store_any(query_12 + r * 16 + i, query_12_new13);
-                query_15_in += query_12_new13 * query_12_new13;
+                const vec_any query_w1_11 = load_any(query_w1 + r * 16 + i);
+                const vec_any query_w1_new13 = query_w1_11 - t_12;
+                store_any(query_w1 + r * 16 + i, query_w1_new13);
+                query_sum_6_in += query_w1_new13 * query_w1_new13;
             }
-            store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
+            store_any(query_sum_6 + i, load_any(query_sum_6 + i) + query_sum_6_in);
         }
-        /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+        /* query_w1 = ((query_w1 * (1.0f / sqrt((query_sum_6 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_14 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.015625f) + 1e-05f);
+            const vec_any t_14 = 1.0f / sqrt_any((load_any(query_sum_6 + i) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_any(query_12 + r * 16 + i, ((load_any(query_12 + r * 16 + i) * t_14) * sketch_g1_norm1_weight[r])
+                store_any(query_w1 + r * 16 + i, ((load_any(query_w1 + r * 16 + i) * t_14) * sketch_g1_norm1_weight[r])
                     + sketch_g1_norm1_bias[r]);
             }
         }
-        /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-        dot0_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
-        /* query_19 = 0.0f */
+        /* query_w2[h][i] = sum over r of sketch_g1_w2 * query_w1 */
+        dot0_any(round_up(i1 - i0, 4), sketch_g1_w2, query_w1, query_w2);
+        /* query_w3 = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(query_19 + r * 16 + i, splat_any(0.0f));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query_w3 + r * 16 + i, splat_any(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) *
+                /* query_8 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any query_17_15 = load_any(query_17 + h * 16 + i);
-                        store_any(query_18 + (h - h0) * 16 + i, (query_17_15 * 0.5f) * (tanh_any((query_17_15 +
-                            (((query_17_15 * query_17_15) * query_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any query_w2_15 = load_any(query_w2 + h * 16 + i);
+                        store_any(query_8 + (h - h0) * 16 + i, (query_w2_15 * 0.5f) * (tanh_any((query_w2_15 +
+                            (((query_w2_15 * query_w2_15) * query_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-                dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+                /* query_w3[r][i] += sum over h of sketch_g1_w3 * query_8 */
+                dot1_any(round_up(i1 - i0, 4), h1 - h0, sketch_g1_w3 + h0 * 64, query_8, query_w3);
             }
         }
-        /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        /* q_tile = ((q_tile * query_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any query_7_16 = load_any(query_7 + i);
+            const vec_any query_sum_4_16 = load_any(query_sum_4 + i);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(q_tile + d * 16 + i, ((load_any(q_tile + d * 16 + i) * query_7_16) *
+                store_any(q_tile + d * 16 + i, ((load_any(q_tile + d * 16 + i) * query_sum_4_16) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
-        /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-        dot0_any(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_21);
-        /* query_23 = 0.0f */
+        /* query_w0_2[h][i] = sum over d of sketch_g2_w0 * q_tile */
+        dot0_any(round_up(i1 - i0, 4), sketch_g2_w0, q_tile, query_w0_2);
+        /* query_w1_2 = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(query_23 + r * 16 + i, splat_any(0.0f));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query_w1_2 + r * 16 + i, splat_any(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) *
-                   0.7978846f) + 1.0f) */
+                /* query_10 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
+                   0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any query_21_17 = load_any(query_21 + h * 16 + i);
-                        store_any(query_22 + (h - h0) * 16 + i, (query_21_17 * 0.5f) * (tanh_any((query_21_17 +
-                            (((query_21_17 * query_21_17) * query_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any query_w0_2_17 = load_any(query_w0_2 + h * 16 + i);
+                        store_any(query_10 + (h - h0) * 16 + i, (query_w0_2_17 * 0.5f) * (tanh_any((query_w0_2_17 +
+                            (((query_w0_2_17 * query_w0_2_17) * query_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-                dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+                /* query_w1_2[r][i] += sum over h of sketch_g2_w1 * query_10 */
+                dot1_any(round_up(i1 - i0, 4), h1 - h0, sketch_g2_w1 + h0 * 64, query_10, query_w1_2);
             }
         }
-        /* query_24 = 0.0f */
+        /* query_sum_7 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query_24 + i, splat_any(0.0f));
+            store_any(query_sum_7 + i, splat_any(0.0f));
         }
-        /* query_24 += query_23 */
+        /* query_sum_7 += query_w1_2 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any query_24_in[2];
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                query_24_in[u] = (vec_any){0};
+            vec_any query_sum_7_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                query_sum_7_in[vector] = (vec_any){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    query_24_in[u] += load_any(query_23 + r * 16 + i);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    query_sum_7_in[vector] += load_any(query_w1_2 + r * 16 + i);
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                store_any(query_24 + i, load_any(query_24 + i) + query_24_in[u]);
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                store_any(query_sum_7 + i, load_any(query_sum_7 + i) + query_sum_7_in[vector]);
             }
         }
-        /* query_26 = 0.0f */
+        /* query_sum_8 = 0.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query_26 + i, splat_any(0.0f));
+            store_any(query_sum_8 + i, splat_any(0.0f));
         }
-        /* query_23 = query_23 - (query_24 * 0.015625f); query_26 += query_23 * query_23 */
+        /* query_w1_2 = query_w1_2 - (query_sum_7 * 0.015625f); query_sum_8 += query_w1_2 * query_w1_2 */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_19 = load_any(query_24 + i) * 0.015625f;
-            vec_any query_26_in = (vec_any){0};
+            const vec_any t_19 = load_any(query_sum_7 + i) * 0.015625f;
+            vec_any query_sum_8_in = (vec_any){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_any query_23_18 = load_any(query_23 + r * 16 + i);
-                const vec_any query_23_new20 = query_23_18 - t_19;
-                store_any(query_23 + r * 16 + i, query_23_new20);
-                query_26_in += query_23_new20 * query_23_new20;
+                const vec_any query_w1_2_18 = load_any(query_w1_2 + r * 16 + i);
+                const vec_any query_w1_2_new20 = query_w1_2_18 - t_19;
+                store_any(query_w1_2 + r * 16 + i, query_w1_2_new20);
+                query_sum_8_in += query_w1_2_new20 * query_w1_2_new20;
             }
-            store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
+            store_any(query_sum_8 + i, load_any(query_sum_8 + i) + query_sum_8_in);
         }
-        /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+        /* query_w1_2 = ((query_w1_2 * (1.0f / sqrt((query_sum_8 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_21 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.015625f) + 1e-05f);
+            const vec_any t_21 = 1.0f / sqrt_any((load_any(query_sum_8 + i) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_any(query_23 + r * 16 + i, ((load_any(query_23 + r * 16 + i) * t_21) * sketch_g2_norm1_weight[r])
-                    + sketch_g2_norm1_bias[r]);
+                store_any(query_w1_2 + r * 16 + i, ((load_any(query_w1_2 + r * 16 + i) * t_21) *
+                    sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
             }
         }
-        /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-        dot0_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
-        /* query_30 = 0.0f */
+        /* query_w2_2[h][i] = sum over r of sketch_g2_w2 * query_w1_2 */
+        dot0_any(round_up(i1 - i0, 4), sketch_g2_w2, query_w1_2, query_w2_2);
+        /* query_w3_2 = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(query_30 + r * 16 + i, splat_any(0.0f));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query_w3_2 + r * 16 + i, splat_any(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) *
-                   0.7978846f) + 1.0f) */
+                /* query_13 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
+                   0.044715f)) * 0.7978846f) + 1.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any query_28_22 = load_any(query_28 + h * 16 + i);
-                        store_any(query_29 + (h - h0) * 16 + i, (query_28_22 * 0.5f) * (tanh_any((query_28_22 +
-                            (((query_28_22 * query_28_22) * query_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any query_w2_2_22 = load_any(query_w2_2 + h * 16 + i);
+                        store_any(query_13 + (h - h0) * 16 + i, (query_w2_2_22 * 0.5f) * (tanh_any((query_w2_2_22 +
+                            (((query_w2_2_22 * query_w2_2_22) * query_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-                dot1_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+                /* query_w3_2[r][i] += sum over h of sketch_g2_w3 * query_13 */
+                dot1_any(round_up(i1 - i0, 4), h1 - h0, sketch_g2_w3 + h0 * 64, query_13, query_w3_2);
             }
         }
-        /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
+        /* query_14 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
         for (int64_t i = 0; i < i1 - i0; i += 4) {
             for (int64_t r = 0; r < 64; r++) {
-                store_any(query_31 + r * 16 + i, tanh_any((load_any(query_19 + r * 16 + i) * load_any(query_30 + r * 16
-                    + i)) * 0.125f) * 8.0f);
+                store_any(query_14 + r * 16 + i, tanh_any((load_any(query_w3 + r * 16 + i) * load_any(query_w3_2 + r *
+                    16 + i)) * 0.125f) * 8.0f);
             }
         }
         /* row_sum = 0.0f; row_sum_compensation = 0.0f */
@@ -7513,7 +7763,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                     store_any(sum + e * 16 + i, splat_any(0.0f));
                     store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
                 }
@@ -7526,310 +7776,310 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 96 + j] = 0;
-        /* key = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key + j, splat_any(0.0f));
+            store_any(key_sum + j, splat_any(0.0f));
         }
-        /* key += k_tile */
+        /* key_sum += k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                key_in[u] = (vec_any){0};
+            vec_any key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_in[vector] = (vec_any){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_in[u] += load_any(k_tile + d * 96 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    key_sum_in[vector] += load_any(k_tile + d * 96 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key + j, load_any(key + j) + key_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3 = 0.0f */
+        /* key_sum_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_3 + j, splat_any(0.0f));
+            store_any(key_sum_2 + j, splat_any(0.0f));
         }
-        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_24 = load_any(key + j) * 0.015625f;
-            vec_any key_3_in = (vec_any){0};
+            const vec_any t_24 = load_any(key_sum + j) * 0.015625f;
+            vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_23 = load_any(k_tile + d * 96 + j);
                 const vec_any k_tile_new25 = k_tile_23 - t_24;
                 store_any(k_tile + d * 96 + j, k_tile_new25);
-                key_3_in += k_tile_new25 * k_tile_new25;
+                key_sum_2_in += k_tile_new25 * k_tile_new25;
             }
-            store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+            store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
         }
-        /* key_5 = 0.0f */
+        /* key_sum_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_5 + j, splat_any(0.0f));
+            store_any(key_sum_3 + j, splat_any(0.0f));
         }
-        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        /* k_tile = k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f)); key_sum_3 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_27 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_any key_5_in = (vec_any){0};
+            const vec_any t_27 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            vec_any key_sum_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_26 = load_any(k_tile + d * 96 + j);
                 const vec_any k_tile_new28 = k_tile_26 * t_27;
                 store_any(k_tile + d * 96 + j, k_tile_new28);
-                key_5_in += k_tile_new28;
+                key_sum_3_in += k_tile_new28;
             }
-            store_any(key_5 + j, load_any(key_5 + j) + key_5_in);
+            store_any(key_sum_3 + j, load_any(key_sum_3 + j) + key_sum_3_in);
         }
-        /* key_7 = 0.0f */
+        /* key_sum_4 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_7 + j, splat_any(0.0f));
+            store_any(key_sum_4 + j, splat_any(0.0f));
         }
-        /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
+        /* k_tile = k_tile - (key_sum_3 * 0.015625f); key_sum_4 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_30 = load_any(key_5 + j) * 0.015625f;
-            vec_any key_7_in = (vec_any){0};
+            const vec_any t_30 = load_any(key_sum_3 + j) * 0.015625f;
+            vec_any key_sum_4_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_29 = load_any(k_tile + d * 96 + j);
                 const vec_any k_tile_new31 = k_tile_29 - t_30;
                 store_any(k_tile + d * 96 + j, k_tile_new31);
-                key_7_in += k_tile_new31 * k_tile_new31;
+                key_sum_4_in += k_tile_new31 * k_tile_new31;
             }
-            store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
+            store_any(key_sum_4 + j, load_any(key_sum_4 + j) + key_sum_4_in);
         }
-        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        /* key_sum_4 = 1.0f / sqrt((key_sum_4 * 0.015625f) + 1e-05f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_7 + j, 1.0f / sqrt_any((load_any(key_7 + j) * 0.015625f) + 1e-05f));
+            store_any(key_sum_4 + j, 1.0f / sqrt_any((load_any(key_sum_4 + j) * 0.015625f) + 1e-05f));
         }
-        /* key_9 = ((k_tile * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        /* key_4 = ((k_tile * key_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_7_32 = load_any(key_7 + j);
+            const vec_any key_sum_4_32 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_9 + d * 96 + j, ((load_any(k_tile + d * 96 + j) * key_7_32) * sketch_g1_norm0_weight[d]) +
-                    sketch_g1_norm0_bias[d]);
+                store_any(key_4 + d * 96 + j, ((load_any(k_tile + d * 96 + j) * key_sum_4_32) *
+                    sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
-        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot2_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
-        /* key_12 = 0.0f */
+        /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
+        dot2_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
+        /* key_w1 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_12 + r * 96 + j, splat_any(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_w1 + r * 96 + j, splat_any(0.0f));
                 }
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
-            /* key_11 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) +
+            /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_any key_10_33 = load_any(key_10 + h * 96 + j);
-                    store_any(key_11 + (h - h0) * 96 + j, (key_10_33 * 0.5f) * (tanh_any((key_10_33 + (((key_10_33 *
-                        key_10_33) * key_10_33) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_any key_w0_33 = load_any(key_w0 + h * 96 + j);
+                    store_any(key_5 + (h - h0) * 96 + j, (key_w0_33 * 0.5f) * (tanh_any((key_w0_33 + (((key_w0_33 *
+                        key_w0_33) * key_w0_33) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
-            /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot3_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            /* key_w1[r][j] += sum over h of sketch_g1_w1 * key_5 */
+            dot3_any(round_up(j1 - j0, 4), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
         }
-        /* key_13 = 0.0f */
+        /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_13 + j, splat_any(0.0f));
+            store_any(key_sum_5 + j, splat_any(0.0f));
         }
-        /* key_13 += key_12 */
+        /* key_sum_5 += key_w1 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_13_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                key_13_in[u] = (vec_any){0};
+            vec_any key_sum_5_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_5_in[vector] = (vec_any){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_13_in[u] += load_any(key_12 + r * 96 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    key_sum_5_in[vector] += load_any(key_w1 + r * 96 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key_13 + j, load_any(key_13 + j) + key_13_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum_5 + j, load_any(key_sum_5 + j) + key_sum_5_in[vector]);
             }
         }
-        /* key_15 = 0.0f */
+        /* key_sum_6 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_15 + j, splat_any(0.0f));
+            store_any(key_sum_6 + j, splat_any(0.0f));
         }
-        /* key_12 = key_12 - (key_13 * 0.015625f); key_15 += key_12 * key_12 */
+        /* key_w1 = key_w1 - (key_sum_5 * 0.015625f); key_sum_6 += key_w1 * key_w1 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_35 = load_any(key_13 + j) * 0.015625f;
-            vec_any key_15_in = (vec_any){0};
+            const vec_any t_35 = load_any(key_sum_5 + j) * 0.015625f;
+            vec_any key_sum_6_in = (vec_any){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_any key_12_34 = load_any(key_12 + r * 96 + j);
-                const vec_any key_12_new36 = key_12_34 - t_35;
-                store_any(key_12 + r * 96 + j, key_12_new36);
-                key_15_in += key_12_new36 * key_12_new36;
+                const vec_any key_w1_34 = load_any(key_w1 + r * 96 + j);
+                const vec_any key_w1_new36 = key_w1_34 - t_35;
+                store_any(key_w1 + r * 96 + j, key_w1_new36);
+                key_sum_6_in += key_w1_new36 * key_w1_new36;
             }
-            store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
+            store_any(key_sum_6 + j, load_any(key_sum_6 + j) + key_sum_6_in);
         }
-        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+        /* key_w1 = ((key_w1 * (1.0f / sqrt((key_sum_6 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_37 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.015625f) + 1e-05f);
+            const vec_any t_37 = 1.0f / sqrt_any((load_any(key_sum_6 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_12 + r * 96 + j, ((load_any(key_12 + r * 96 + j) * t_37) * sketch_g1_norm1_weight[r]) +
+                store_any(key_w1 + r * 96 + j, ((load_any(key_w1 + r * 96 + j) * t_37) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
-        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot2_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
-        /* key_19 = 0.0f */
+        /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
+        dot2_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
+        /* key_w3 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_19 + r * 96 + j, splat_any(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_w3 + r * 96 + j, splat_any(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_18 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
+                   1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any key_17_38 = load_any(key_17 + h * 96 + j);
-                        store_any(key_18 + (h - h0) * 96 + j, (key_17_38 * 0.5f) * (tanh_any((key_17_38 + (((key_17_38 *
-                            key_17_38) * key_17_38) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any key_w2_38 = load_any(key_w2 + h * 96 + j);
+                        store_any(key_8 + (h - h0) * 96 + j, (key_w2_38 * 0.5f) * (tanh_any((key_w2_38 + (((key_w2_38 *
+                            key_w2_38) * key_w2_38) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot3_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                /* key_w3[r][j] += sum over h of sketch_g1_w3 * key_8 */
+                dot3_any(round_up(j1 - j0, 4), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
             }
         }
-        /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_7_39 = load_any(key_7 + j);
+            const vec_any key_sum_4_39 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 96 + j, ((load_any(k_tile + d * 96 + j) * key_7_39) * sketch_g2_norm0_weight[d])
-                    + sketch_g2_norm0_bias[d]);
+                store_any(k_tile + d * 96 + j, ((load_any(k_tile + d * 96 + j) * key_sum_4_39) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
-        /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot2_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
-        /* key_23 = 0.0f */
+        /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
+        dot2_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile, key_w0_2);
+        /* key_w1_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_23 + r * 96 + j, splat_any(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_w1_2 + r * 96 + j, splat_any(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_22 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any key_21_40 = load_any(key_21 + h * 96 + j);
-                        store_any(key_22 + (h - h0) * 96 + j, (key_21_40 * 0.5f) * (tanh_any((key_21_40 + (((key_21_40 *
-                            key_21_40) * key_21_40) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any key_w0_2_40 = load_any(key_w0_2 + h * 96 + j);
+                        store_any(key_10 + (h - h0) * 96 + j, (key_w0_2_40 * 0.5f) * (tanh_any((key_w0_2_40 +
+                            (((key_w0_2_40 * key_w0_2_40) * key_w0_2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot3_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                /* key_w1_2[r][j] += sum over h of sketch_g2_w1 * key_10 */
+                dot3_any(round_up(j1 - j0, 4), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
             }
         }
-        /* key_24 = 0.0f */
+        /* key_sum_7 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_24 + j, splat_any(0.0f));
+            store_any(key_sum_7 + j, splat_any(0.0f));
         }
-        /* key_24 += key_23 */
+        /* key_sum_7 += key_w1_2 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_24_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                key_24_in[u] = (vec_any){0};
+            vec_any key_sum_7_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_7_in[vector] = (vec_any){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_24_in[u] += load_any(key_23 + r * 96 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    key_sum_7_in[vector] += load_any(key_w1_2 + r * 96 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key_24 + j, load_any(key_24 + j) + key_24_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum_7 + j, load_any(key_sum_7 + j) + key_sum_7_in[vector]);
             }
         }
-        /* key_26 = 0.0f */
+        /* key_sum_8 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_26 + j, splat_any(0.0f));
+            store_any(key_sum_8 + j, splat_any(0.0f));
         }
-        /* key_23 = key_23 - (key_24 * 0.015625f); key_26 += key_23 * key_23 */
+        /* key_w1_2 = key_w1_2 - (key_sum_7 * 0.015625f); key_sum_8 += key_w1_2 * key_w1_2 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_42 = load_any(key_24 + j) * 0.015625f;
-            vec_any key_26_in = (vec_any){0};
+            const vec_any t_42 = load_any(key_sum_7 + j) * 0.015625f;
+            vec_any key_sum_8_in = (vec_any){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_any key_23_41 = load_any(key_23 + r * 96 + j);
-                const vec_any key_23_new43 = key_23_41 - t_42;
-                store_any(key_23 + r * 96 + j, key_23_new43);
-                key_26_in += key_23_new43 * key_23_new43;
+                const vec_any key_w1_2_41 = load_any(key_w1_2 + r * 96 + j);
+                const vec_any key_w1_2_new43 = key_w1_2_41 - t_42;
+                store_any(key_w1_2 + r * 96 + j, key_w1_2_new43);
+                key_sum_8_in += key_w1_2_new43 * key_w1_2_new43;
             }
-            store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
+            store_any(key_sum_8 + j, load_any(key_sum_8 + j) + key_sum_8_in);
         }
-        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+        /* key_w1_2 = ((key_w1_2 * (1.0f / sqrt((key_sum_8 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_44 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.015625f) + 1e-05f);
+            const vec_any t_44 = 1.0f / sqrt_any((load_any(key_sum_8 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_23 + r * 96 + j, ((load_any(key_23 + r * 96 + j) * t_44) * sketch_g2_norm1_weight[r]) +
-                    sketch_g2_norm1_bias[r]);
+                store_any(key_w1_2 + r * 96 + j, ((load_any(key_w1_2 + r * 96 + j) * t_44) * sketch_g2_norm1_weight[r])
+                    + sketch_g2_norm1_bias[r]);
             }
         }
-        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot2_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
-        /* key_30 = 0.0f */
+        /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
+        dot2_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
+        /* key_w3_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_30 + r * 96 + j, splat_any(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_w3_2 + r * 96 + j, splat_any(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_29 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any key_28_45 = load_any(key_28 + h * 96 + j);
-                        store_any(key_29 + (h - h0) * 96 + j, (key_28_45 * 0.5f) * (tanh_any((key_28_45 + (((key_28_45 *
-                            key_28_45) * key_28_45) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any key_w2_2_45 = load_any(key_w2_2 + h * 96 + j);
+                        store_any(key_13 + (h - h0) * 96 + j, (key_w2_2_45 * 0.5f) * (tanh_any((key_w2_2_45 +
+                            (((key_w2_2_45 * key_w2_2_45) * key_w2_2_45) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot3_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                /* key_w3_2[r][j] += sum over h of sketch_g2_w3 * key_13 */
+                dot3_any(round_up(j1 - j0, 4), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
             }
         }
-        /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
+        /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_19 + r * 96 + j, tanh_any((load_any(key_19 + r * 96 + j) * load_any(key_30 + r * 96 + j))
-                    * 0.125f) * 8.0f);
+                store_any(key_w3 + r * 96 + j, tanh_any((load_any(key_w3 + r * 96 + j) * load_any(key_w3_2 + r * 96 +
+                    j)) * 0.125f) * 8.0f);
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
             const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const query_31 = all_query_31 + (i0 - i_block) / 16 * 1024;
+            float *const query_14 = all_query_14 + (i0 - i_block) / 16 * 1024;
             float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
-            /* score[j][i] = sum over r of key_19 * query_31 */
-            dot4_any(round_up(i1 - i0, 8), j1 - j0, key_19, query_31, score);
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
+            /* score[j][i] = sum over r of key_w3 * query_14 */
+            dot4_any(round_up(i1 - i0, 4), j1 - j0, key_w3, query_14, score);
             /* score = score * score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         const vec_any score_46 = load_any(score + j * 16 + i);
                         store_any(score + j * 16 + i, score_46 * score_46);
                     }
                 }
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + (n_k - n_q)), score, 0.0f) */
                 const int64_t t_47 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -7843,22 +8093,22 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
             /* row_sum += score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 vec_any row_sum_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    row_sum_in[u] = (vec_any){0};
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    row_sum_in[vector] = (vec_any){0};
                 }
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        row_sum_in[u] += load_any(score + j * 16 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_in[vector] += load_any(score + j * 16 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
                 }
             }
             /* sum[e][i] += sum over j of v * score */
             if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot5_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot5_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any seen[4];
                     if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -7869,7 +8119,7 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
                     add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
                 }
             } else
-                dot6_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                dot6_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
         }
     }
     {
@@ -7891,39 +8141,40 @@ static void polysketch_learned_r64_rows_any(const struct call *call, int64_t tas
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 APART void polysketch_learned_r64_begin_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 2080);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
-    float *const carried_2 = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
+    float *const carried = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += 4) {
-        store_any(carried + f, splat_any(0.0f));
-        store_any(carried_compensation + f, splat_any(0.0f));
+        store_any(carried_sum + f, splat_any(0.0f));
+        store_any(carried_sum_compensation + f, splat_any(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(carried_2 + f * 64 + e, splat_any(0.0f));
-                store_any(carried_2_compensation + f * 64 + e, splat_any(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + f * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + f * 64 + e, splat_any(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
-APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -7947,40 +8198,40 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_3 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_7 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_9 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
-    float *const key_10 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_11 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_12 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
-    float *const key_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_15 = (float *)(void *)(part->work + 16896); /* [j: 64] */
-    float *const key_17 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_18 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_19 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
-    float *const key_21 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_22 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_23 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
-    float *const key_24 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_26 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_28 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
-    float *const key_29 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
-    float *const key_30 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
-    float *const key_32 = (float *)(void *)(part->work + 16896); /* [f: 192, j: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64] */
+    float *const key_w0 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
+    float *const key_5 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
+    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
+    float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 16896); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
+    float *const key_8 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
+    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 64, j: 64] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
+    float *const key_10 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
+    float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 16896); /* [h: 512, j: 64] */
+    float *const key_13 = (float *)(void *)(part->work + 147968); /* [h: 192, j: 64] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 197120); /* [r: 64, j: 64] */
+    float *const key_features_2 = (float *)(void *)(part->work + 16896); /* [f: 192, j: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 197120); /* [d: 64, j: 64] */
-    /* state = 0.0f */
+    /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += 4) {
-        store_any(state + (chunk - chunk0) * 135200 + f, splat_any(0.0f));
+        store_any(state_sum + (chunk - chunk0) * 135200 + f, splat_any(0.0f));
     }
-    /* state_2 = 0.0f */
+    /* state = 0.0f */
     for (int64_t f = 0; f < 2080; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, splat_any(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 135200 + f * 64 + e, splat_any(0.0f));
             }
         }
     }
@@ -7990,363 +8241,365 @@ APART void polysketch_learned_r64_keys_any(const struct call *call, int64_t task
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 64);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 64 + j] = 0;
-        /* key = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key + j, splat_any(0.0f));
+            store_any(key_sum + j, splat_any(0.0f));
         }
-        /* key += k_tile */
+        /* key_sum += k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                key_in[u] = (vec_any){0};
+            vec_any key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_in[vector] = (vec_any){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_in[u] += load_any(k_tile + d * 64 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    key_sum_in[vector] += load_any(k_tile + d * 64 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key + j, load_any(key + j) + key_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3 = 0.0f */
+        /* key_sum_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_3 + j, splat_any(0.0f));
+            store_any(key_sum_2 + j, splat_any(0.0f));
         }
-        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_1 = load_any(key + j) * 0.015625f;
-            vec_any key_3_in = (vec_any){0};
+            const vec_any t_1 = load_any(key_sum + j) * 0.015625f;
+            vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_0 = load_any(k_tile + d * 64 + j);
                 const vec_any k_tile_new2 = k_tile_0 - t_1;
                 store_any(k_tile + d * 64 + j, k_tile_new2);
-                key_3_in += k_tile_new2 * k_tile_new2;
+                key_sum_2_in += k_tile_new2 * k_tile_new2;
             }
-            store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+            store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
         }
-        /* key_5 = 0.0f */
+        /* key_sum_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_5 + j, splat_any(0.0f));
+            store_any(key_sum_3 + j, splat_any(0.0f));
         }
-        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        /* k_tile = k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f)); key_sum_3 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_4 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_any key_5_in = (vec_any){0};
+            const vec_any t_4 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            vec_any key_sum_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_3 = load_any(k_tile + d * 64 + j);
                 const vec_any k_tile_new5 = k_tile_3 * t_4;
                 store_any(k_tile + d * 64 + j, k_tile_new5);
-                key_5_in += k_tile_new5;
+                key_sum_3_in += k_tile_new5;
             }
-            store_any(key_5 + j, load_any(key_5 + j) + key_5_in);
+            store_any(key_sum_3 + j, load_any(key_sum_3 + j) + key_sum_3_in);
         }
-        /* key_7 = 0.0f */
+        /* key_sum_4 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_7 + j, splat_any(0.0f));
+            store_any(key_sum_4 + j, splat_any(0.0f));
         }
-        /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
+        /* k_tile = k_tile - (key_sum_3 * 0.015625f); key_sum_4 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_7 = load_any(key_5 + j) * 0.015625f;
-            vec_any key_7_in = (vec_any){0};
+            const vec_any t_7 = load_any(key_sum_3 + j) * 0.015625f;
+            vec_any key_sum_4_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_6 = load_any(k_tile + d * 64 + j);
                 const vec_any k_tile_new8 = k_tile_6 - t_7;
                 store_any(k_tile + d * 64 + j, k_tile_new8);
-                key_7_in += k_tile_new8 * k_tile_new8;
+                key_sum_4_in += k_tile_new8 * k_tile_new8;
             }
-            store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
+            store_any(key_sum_4 + j, load_any(key_sum_4 + j) + key_sum_4_in);
         }
-        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        /* key_sum_4 = 1.0f / sqrt((key_sum_4 * 0.015625f) + 1e-05f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_7 + j, 1.0f / sqrt_any((load_any(key_7 + j) * 0.015625f) + 1e-05f));
+            store_any(key_sum_4 + j, 1.0f / sqrt_any((load_any(key_sum_4 + j) * 0.015625f) + 1e-05f));
         }
-        /* key_9 = ((k_tile * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        /* key_4 = ((k_tile * key_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_7_9 = load_any(key_7 + j);
+            const vec_any key_sum_4_9 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_9 + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_7_9) * sketch_g1_norm0_weight[d]) +
-                    sketch_g1_norm0_bias[d]);
+                store_any(key_4 + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_9) *
+                    sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
-        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot7_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
-        /* key_12 = 0.0f */
+        /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
+        dot7_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
+        /* key_w1 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_12 + r * 64 + j, splat_any(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_w1 + r * 64 + j, splat_any(0.0f));
                 }
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
-            /* key_11 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) +
+            /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_any key_10_10 = load_any(key_10 + h * 64 + j);
-                    store_any(key_11 + (h - h0) * 64 + j, (key_10_10 * 0.5f) * (tanh_any((key_10_10 + (((key_10_10 *
-                        key_10_10) * key_10_10) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_any key_w0_10 = load_any(key_w0 + h * 64 + j);
+                    store_any(key_5 + (h - h0) * 64 + j, (key_w0_10 * 0.5f) * (tanh_any((key_w0_10 + (((key_w0_10 *
+                        key_w0_10) * key_w0_10) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
-            /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            /* key_w1[r][j] += sum over h of sketch_g1_w1 * key_5 */
+            dot8_any(round_up(j1 - j0, 4), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
         }
-        /* key_13 = 0.0f */
+        /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_13 + j, splat_any(0.0f));
+            store_any(key_sum_5 + j, splat_any(0.0f));
         }
-        /* key_13 += key_12 */
+        /* key_sum_5 += key_w1 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_13_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                key_13_in[u] = (vec_any){0};
+            vec_any key_sum_5_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_5_in[vector] = (vec_any){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_13_in[u] += load_any(key_12 + r * 64 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    key_sum_5_in[vector] += load_any(key_w1 + r * 64 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key_13 + j, load_any(key_13 + j) + key_13_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum_5 + j, load_any(key_sum_5 + j) + key_sum_5_in[vector]);
             }
         }
-        /* key_15 = 0.0f */
+        /* key_sum_6 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_15 + j, splat_any(0.0f));
+            store_any(key_sum_6 + j, splat_any(0.0f));
         }
-        /* key_12 = key_12 - (key_13 * 0.015625f); key_15 += key_12 * key_12 */
+        /* key_w1 = key_w1 - (key_sum_5 * 0.015625f); key_sum_6 += key_w1 * key_w1 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_12 = load_any(key_13 + j) * 0.015625f;
-            vec_any key_15_in = (vec_any){0};
+            const vec_any t_12 = load_any(key_sum_5 + j) * 0.015625f;
+            vec_any key_sum_6_in = (vec_any){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_any key_12_11 = load_any(key_12 + r * 64 + j);
-                const vec_any key_12_new13 = key_12_11 - t_12;
-                store_any(key_12 + r * 64 + j, key_12_new13);
-                key_15_in += key_12_new13 * key_12_new13;
+                const vec_any key_w1_11 = load_any(key_w1 + r * 64 + j);
+                const vec_any key_w1_new13 = key_w1_11 - t_12;
+                store_any(key_w1 + r * 64 + j, key_w1_new13);
+                key_sum_6_in += key_w1_new13 * key_w1_new13;
             }
-            store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
+            store_any(key_sum_6 + j, load_any(key_sum_6 + j) + key_sum_6_in);
         }
-        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+        /* key_w1 = ((key_w1 * (1.0f / sqrt((key_sum_6 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_14 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.015625f) + 1e-05f);
+            const vec_any t_14 = 1.0f / sqrt_any((load_any(key_sum_6 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_12 + r * 64 + j, ((load_any(key_12 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
+                store_any(key_w1 + r * 64 + j, ((load_any(key_w1 + r * 64 + j) * t_14) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
-        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot7_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
-        /* key_19 = 0.0f */
+        /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
+        dot7_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
+        /* key_w3 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_19 + r * 64 + j, splat_any(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_w3 + r * 64 + j, splat_any(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_18 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
+                   1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any key_17_15 = load_any(key_17 + h * 64 + j);
-                        store_any(key_18 + (h - h0) * 64 + j, (key_17_15 * 0.5f) * (tanh_any((key_17_15 + (((key_17_15 *
-                            key_17_15) * key_17_15) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any key_w2_15 = load_any(key_w2 + h * 64 + j);
+                        store_any(key_8 + (h - h0) * 64 + j, (key_w2_15 * 0.5f) * (tanh_any((key_w2_15 + (((key_w2_15 *
+                            key_w2_15) * key_w2_15) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                /* key_w3[r][j] += sum over h of sketch_g1_w3 * key_8 */
+                dot8_any(round_up(j1 - j0, 4), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
             }
         }
-        /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_7_16 = load_any(key_7 + j);
+            const vec_any key_sum_4_16 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_7_16) * sketch_g2_norm0_weight[d])
-                    + sketch_g2_norm0_bias[d]);
+                store_any(k_tile + d * 64 + j, ((load_any(k_tile + d * 64 + j) * key_sum_4_16) *
+                    sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
-        /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot7_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
-        /* key_23 = 0.0f */
+        /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
+        dot7_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile, key_w0_2);
+        /* key_w1_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_23 + r * 64 + j, splat_any(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_w1_2 + r * 64 + j, splat_any(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_22 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any key_21_17 = load_any(key_21 + h * 64 + j);
-                        store_any(key_22 + (h - h0) * 64 + j, (key_21_17 * 0.5f) * (tanh_any((key_21_17 + (((key_21_17 *
-                            key_21_17) * key_21_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any key_w0_2_17 = load_any(key_w0_2 + h * 64 + j);
+                        store_any(key_10 + (h - h0) * 64 + j, (key_w0_2_17 * 0.5f) * (tanh_any((key_w0_2_17 +
+                            (((key_w0_2_17 * key_w0_2_17) * key_w0_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                /* key_w1_2[r][j] += sum over h of sketch_g2_w1 * key_10 */
+                dot8_any(round_up(j1 - j0, 4), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
             }
         }
-        /* key_24 = 0.0f */
+        /* key_sum_7 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_24 + j, splat_any(0.0f));
+            store_any(key_sum_7 + j, splat_any(0.0f));
         }
-        /* key_24 += key_23 */
+        /* key_sum_7 += key_w1_2 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_24_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                key_24_in[u] = (vec_any){0};
+            vec_any key_sum_7_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_7_in[vector] = (vec_any){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_24_in[u] += load_any(key_23 + r * 64 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    key_sum_7_in[vector] += load_any(key_w1_2 + r * 64 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key_24 + j, load_any(key_24 + j) + key_24_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum_7 + j, load_any(key_sum_7 + j) + key_sum_7_in[vector]);
             }
         }
-        /* key_26 = 0.0f */
+        /* key_sum_8 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_26 + j, splat_any(0.0f));
+            store_any(key_sum_8 + j, splat_any(0.0f));
         }
-        /* key_23 = key_23 - (key_24 * 0.015625f); key_26 += key_23 * key_23 */
+        /* key_w1_2 = key_w1_2 - (key_sum_7 * 0.015625f); key_sum_8 += key_w1_2 * key_w1_2 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_19 = load_any(key_24 + j) * 0.015625f;
-            vec_any key_26_in = (vec_any){0};
+            const vec_any t_19 = load_any(key_sum_7 + j) * 0.015625f;
+            vec_any key_sum_8_in = (vec_any){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_any key_23_18 = load_any(key_23 + r * 64 + j);
-                const vec_any key_23_new20 = key_23_18 - t_19;
-                store_any(key_23 + r * 64 + j, key_23_new20);
-                key_26_in += key_23_new20 * key_23_new20;
+                const vec_any key_w1_2_18 = load_any(key_w1_2 + r * 64 + j);
+                const vec_any key_w1_2_new20 = key_w1_2_18 - t_19;
+                store_any(key_w1_2 + r * 64 + j, key_w1_2_new20);
+                key_sum_8_in += key_w1_2_new20 * key_w1_2_new20;
             }
-            store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
+            store_any(key_sum_8 + j, load_any(key_sum_8 + j) + key_sum_8_in);
         }
-        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+        /* key_w1_2 = ((key_w1_2 * (1.0f / sqrt((key_sum_8 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_21 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.015625f) + 1e-05f);
+            const vec_any t_21 = 1.0f / sqrt_any((load_any(key_sum_8 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_23 + r * 64 + j, ((load_any(key_23 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r]) +
-                    sketch_g2_norm1_bias[r]);
+                store_any(key_w1_2 + r * 64 + j, ((load_any(key_w1_2 + r * 64 + j) * t_21) * sketch_g2_norm1_weight[r])
+                    + sketch_g2_norm1_bias[r]);
             }
         }
-        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot7_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
-        /* key_30 = 0.0f */
+        /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
+        dot7_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
+        /* key_w3_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_30 + r * 64 + j, splat_any(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_w3_2 + r * 64 + j, splat_any(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_29 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any key_28_22 = load_any(key_28 + h * 64 + j);
-                        store_any(key_29 + (h - h0) * 64 + j, (key_28_22 * 0.5f) * (tanh_any((key_28_22 + (((key_28_22 *
-                            key_28_22) * key_28_22) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any key_w2_2_22 = load_any(key_w2_2 + h * 64 + j);
+                        store_any(key_13 + (h - h0) * 64 + j, (key_w2_2_22 * 0.5f) * (tanh_any((key_w2_2_22 +
+                            (((key_w2_2_22 * key_w2_2_22) * key_w2_2_22) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                /* key_w3_2[r][j] += sum over h of sketch_g2_w3 * key_13 */
+                dot8_any(round_up(j1 - j0, 4), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
             }
         }
-        /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
+        /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_19 + r * 64 + j, tanh_any((load_any(key_19 + r * 64 + j) * load_any(key_30 + r * 64 + j))
-                    * 0.125f) * 8.0f);
+                store_any(key_w3 + r * 64 + j, tanh_any((load_any(key_w3 + r * 64 + j) * load_any(key_w3_2 + r * 64 +
+                    j)) * 0.125f) * 8.0f);
             }
         }
         for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
-            /* key_32 = key_19 * key_19 */
+            /* key_features_2 = key_w3 * key_w3 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                 for (int64_t f = f0; f < f1; f++) {
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        store_any(key_32 + (f - f0) * 64 + j, load_any(key_19 + (f % 64) * 64 + j) * load_any(key_19 +
-                            (((f % 64) + (f / 64)) % 64) * 64 + j));
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(key_features_2 + (f - f0) * 64 + j, load_any(key_w3 + (f % 64) * 64 + j) *
+                            load_any(key_w3 + (((f % 64) + (f / 64)) % 64) * 64 + j));
                     }
                 }
             }
-            /* state += key_32 */
+            /* state_sum += key_features_2 */
             for (int64_t f = f0; f < f1; f++) {
                 vec_any lane_sums = splat_any(0);
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any term = load_any(key_32 + (f - f0) * 64 + j);
+                    const vec_any term = load_any(key_features_2 + (f - f0) * 64 + j);
                     lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
                         mask_any), term, splat_any(0));
                 }
                 const float total = lane_sum_any(lane_sums);
-                state[(chunk - chunk0) * 135200 + f] += total;
+                state_sum[(chunk - chunk0) * 135200 + f] += total;
             }
-            /* state_2[f][e] += sum over j of key_32 * v */
-            dot9_any(f1 - f0, j1 - j0, key_32, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 135200 + f0 * 64);
+            /* state[f][e] += sum over j of key_features_2 * v */
+            dot9_any(f1 - f0, j1 - j0, key_features_2, v + j0 * v_row, v_row,
+                state + (chunk - chunk0) * 135200 + f0 * 64);
         }
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
-APART void polysketch_learned_r64_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t turn)
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+APART void polysketch_learned_r64_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
 {
     (void)call;
     (void)task;
-    const int64_t f0 = turn * 32, f1 = min(f0 + 32, 2080);
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
-    float *const carried_2 = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
+    float *const carried = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried += state; state = before */
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any before_new23 = load_any(carried + f);
-            add_any(carried + f, carried_compensation + f, load_any(state + (chunk - chunk0) * 135200 + f),
+            const vec_any before_sum_new23 = load_any(carried_sum + f);
+            add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + (chunk - chunk0) * 135200 + f),
                 splat_any(1));
-            store_any(state + (chunk - chunk0) * 135200 + f, before_new23);
+            store_any(state_sum + (chunk - chunk0) * 135200 + f, before_sum_new23);
         }
-        /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+        /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    const vec_any before_2_new24 = load_any(carried_2 + f * 64 + e);
-                    add_any(carried_2 + f * 64 + e, carried_2_compensation + f * 64 + e,
-                        load_any(state_2 + (chunk - chunk0) * 135200 + f * 64 + e), splat_any(1));
-                    store_any(state_2 + (chunk - chunk0) * 135200 + f * 64 + e, before_2_new24);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any before_new24 = load_any(carried + f * 64 + e);
+                    add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        load_any(state + (chunk - chunk0) * 135200 + f * 64 + e), splat_any(1));
+                    store_any(state + (chunk - chunk0) * 135200 + f * 64 + e, before_new24);
                 }
             }
         }
     }
 }
 
-/* The queries of a chunk meet the states before it, and its own keys. */
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
 APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -8373,56 +8626,56 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state_2 = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const key_33 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_35 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const query = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_7 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_9 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
-    float *const query_10 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_11 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_12 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
-    float *const query_13 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_15 = (float *)(void *)(part->work + 16896); /* [i: 64] */
-    float *const query_17 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_18 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_19 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
-    float *const query_21 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_22 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_23 = (float *)(void *)(part->work + 197120); /* [r: 64, i: 64] */
-    float *const query_24 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_26 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_28 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
-    float *const query_29 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
-    float *const query_30 = (float *)(void *)(part->work + 197120); /* [r: 64, i: 64] */
-    float *const key_37 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_39 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_41 = (float *)(void *)(part->work + 16896); /* [d: 64, j: 64] */
-    float *const key_42 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_43 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_44 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
-    float *const key_45 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_47 = (float *)(void *)(part->work + 33280); /* [j: 64] */
-    float *const key_49 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_50 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_51 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
-    float *const key_53 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_54 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_55 = (float *)(void *)(part->work + 213504); /* [r: 64, j: 64] */
-    float *const key_56 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_58 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_60 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
-    float *const key_61 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
-    float *const key_62 = (float *)(void *)(part->work + 213504); /* [r: 64, j: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const key_sum_9 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_10 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_sum_3 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_sum_4 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_4 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64] */
+    float *const query_w0 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
+    float *const query_5 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
+    float *const query_w1 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
+    float *const query_sum_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_sum_6 = (float *)(void *)(part->work + 16896); /* [i: 64] */
+    float *const query_w2 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
+    float *const query_8 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
+    float *const query_w3 = (float *)(void *)(part->work + 512); /* [r: 64, i: 64] */
+    float *const query_w0_2 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
+    float *const query_10 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
+    float *const query_w1_2 = (float *)(void *)(part->work + 197120); /* [r: 64, i: 64] */
+    float *const query_sum_7 = (float *)(void *)(part->work + 0); /* [i: 64] */
+    float *const query_sum_8 = (float *)(void *)(part->work + 256); /* [i: 64] */
+    float *const query_w2_2 = (float *)(void *)(part->work + 16896); /* [h: 512, i: 64] */
+    float *const query_13 = (float *)(void *)(part->work + 147968); /* [h: 192, i: 64] */
+    float *const query_w3_2 = (float *)(void *)(part->work + 197120); /* [r: 64, i: 64] */
+    float *const key_sum_11 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_12 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_17 = (float *)(void *)(part->work + 16896); /* [d: 64, j: 64] */
+    float *const key_w0_3 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
+    float *const key_18 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
+    float *const key_w1_3 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
+    float *const key_sum_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_14 = (float *)(void *)(part->work + 33280); /* [j: 64] */
+    float *const key_w2_3 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
+    float *const key_21 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
+    float *const key_w3_3 = (float *)(void *)(part->work + 16896); /* [r: 64, j: 64] */
+    float *const key_w0_4 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
+    float *const key_23 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
+    float *const key_w1_4 = (float *)(void *)(part->work + 213504); /* [r: 64, j: 64] */
+    float *const key_sum_15 = (float *)(void *)(part->work + 0); /* [j: 64] */
+    float *const key_sum_16 = (float *)(void *)(part->work + 256); /* [j: 64] */
+    float *const key_w2_4 = (float *)(void *)(part->work + 33280); /* [h: 512, j: 64] */
+    float *const key_26 = (float *)(void *)(part->work + 164352); /* [h: 192, j: 64] */
+    float *const key_w3_4 = (float *)(void *)(part->work + 213504); /* [r: 64, j: 64] */
     float *const score = (float *)(void *)(part->work + 33280); /* [j: 64, i: 64] */
-    float *const query_32 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
-    float *const query_33 = (float *)(void *)(part->work + 229888); /* [i: 64] */
+    float *const query_14 = (float *)(void *)(part->work + 16896); /* [f: 192, i: 64] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 229888); /* [i: 64] */
     float *const row_sum = (float *)(void *)(part->work + 230144); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(part->work + 230400); /* [i: 64] */
-    float *const query_34 = (float *)(void *)(part->work + 230656); /* [e: 64, i: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 230656); /* [e: 64, i: 64] */
     float *const sum = (float *)(void *)(part->work + 247040); /* [e: 64, i: 64] */
     float *const sum_compensation = (float *)(void *)(part->work + 263424); /* [e: 64, i: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
@@ -8438,338 +8691,341 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
             transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 64);
             for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
                 for (int64_t d = 0; d < 64; d++) q_tile[d * 64 + i] = 0;
-            /* query = 0.0f */
+            /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query + i, splat_any(0.0f));
+                store_any(query_sum + i, splat_any(0.0f));
             }
-            /* query += q_tile */
+            /* query_sum += q_tile */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any query_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    query_in[u] = (vec_any){0};
+                vec_any query_sum_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    query_sum_in[vector] = (vec_any){0};
                 }
                 for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        query_in[u] += load_any(q_tile + d * 64 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        query_sum_in[vector] += load_any(q_tile + d * 64 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(query + i, load_any(query + i) + query_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query_sum + i, load_any(query_sum + i) + query_sum_in[vector]);
                 }
             }
-            /* query_3 = 0.0f */
+            /* query_sum_2 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_3 + i, splat_any(0.0f));
+                store_any(query_sum_2 + i, splat_any(0.0f));
             }
-            /* q_tile = q_tile - (query * 0.015625f); query_3 += q_tile * q_tile */
+            /* q_tile = q_tile - (query_sum * 0.015625f); query_sum_2 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_26 = load_any(query + i) * 0.015625f;
-                vec_any query_3_in = (vec_any){0};
+                const vec_any t_26 = load_any(query_sum + i) * 0.015625f;
+                vec_any query_sum_2_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_any q_tile_25 = load_any(q_tile + d * 64 + i);
                     const vec_any q_tile_new27 = q_tile_25 - t_26;
                     store_any(q_tile + d * 64 + i, q_tile_new27);
-                    query_3_in += q_tile_new27 * q_tile_new27;
+                    query_sum_2_in += q_tile_new27 * q_tile_new27;
                 }
-                store_any(query_3 + i, load_any(query_3 + i) + query_3_in);
+                store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in);
             }
-            /* query_5 = 0.0f */
+            /* query_sum_3 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_5 + i, splat_any(0.0f));
+                store_any(query_sum_3 + i, splat_any(0.0f));
             }
-            /* q_tile = q_tile * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += q_tile */
+            /* q_tile = q_tile * (1.0f / sqrt((query_sum_2 * 0.015625f) + 1e-05f)); query_sum_3 += q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_29 = 1.0f / sqrt_any((load_any(query_3 + i) * 0.015625f) + 1e-05f);
-                vec_any query_5_in = (vec_any){0};
+                const vec_any t_29 = 1.0f / sqrt_any((load_any(query_sum_2 + i) * 0.015625f) + 1e-05f);
+                vec_any query_sum_3_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_any q_tile_28 = load_any(q_tile + d * 64 + i);
                     const vec_any q_tile_new30 = q_tile_28 * t_29;
                     store_any(q_tile + d * 64 + i, q_tile_new30);
-                    query_5_in += q_tile_new30;
+                    query_sum_3_in += q_tile_new30;
                 }
-                store_any(query_5 + i, load_any(query_5 + i) + query_5_in);
+                store_any(query_sum_3 + i, load_any(query_sum_3 + i) + query_sum_3_in);
             }
-            /* query_7 = 0.0f */
+            /* query_sum_4 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_7 + i, splat_any(0.0f));
+                store_any(query_sum_4 + i, splat_any(0.0f));
             }
-            /* q_tile = q_tile - (query_5 * 0.015625f); query_7 += q_tile * q_tile */
+            /* q_tile = q_tile - (query_sum_3 * 0.015625f); query_sum_4 += q_tile * q_tile */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_32 = load_any(query_5 + i) * 0.015625f;
-                vec_any query_7_in = (vec_any){0};
+                const vec_any t_32 = load_any(query_sum_3 + i) * 0.015625f;
+                vec_any query_sum_4_in = (vec_any){0};
                 for (int64_t d = 0; d < 64; d++) {
                     const vec_any q_tile_31 = load_any(q_tile + d * 64 + i);
                     const vec_any q_tile_new33 = q_tile_31 - t_32;
                     store_any(q_tile + d * 64 + i, q_tile_new33);
-                    query_7_in += q_tile_new33 * q_tile_new33;
+                    query_sum_4_in += q_tile_new33 * q_tile_new33;
                 }
-                store_any(query_7 + i, load_any(query_7 + i) + query_7_in);
+                store_any(query_sum_4 + i, load_any(query_sum_4 + i) + query_sum_4_in);
             }
-            /* query_7 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+            /* query_sum_4 = 1.0f / sqrt((query_sum_4 * 0.015625f) + 1e-05f) */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_7 + i, 1.0f / sqrt_any((load_any(query_7 + i) * 0.015625f) + 1e-05f));
+                store_any(query_sum_4 + i, 1.0f / sqrt_any((load_any(query_sum_4 + i) * 0.015625f) + 1e-05f));
             }
-            /* query_9 = ((q_tile * query_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+            /* query_4 = ((q_tile * query_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_7_34 = load_any(query_7 + i);
+                const vec_any query_sum_4_34 = load_any(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(query_9 + d * 64 + i, ((load_any(q_tile + d * 64 + i) * query_7_34) *
+                    store_any(query_4 + d * 64 + i, ((load_any(q_tile + d * 64 + i) * query_sum_4_34) *
                         sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                 }
             }
-            /* query_10[h][i] = sum over d of sketch_g1_w0 * query_9 */
-            dot7_any(round_up(i1 - i0, 8), sketch_g1_w0, query_9, query_10);
-            /* query_12 = 0.0f */
+            /* query_w0[h][i] = sum over d of sketch_g1_w0 * query_4 */
+            dot7_any(round_up(i1 - i0, 4), sketch_g1_w0, query_4, query_w0);
+            /* query_w1 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        store_any(query_12 + r * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(query_w1 + r * 64 + i, splat_any(0.0f));
                     }
                 }
             }
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) *
+                /* query_5 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) *
                    0.7978846f) + 1.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any query_10_35 = load_any(query_10 + h * 64 + i);
-                        store_any(query_11 + (h - h0) * 64 + i, (query_10_35 * 0.5f) * (tanh_any((query_10_35 +
-                            (((query_10_35 * query_10_35) * query_10_35) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any query_w0_35 = load_any(query_w0 + h * 64 + i);
+                        store_any(query_5 + (h - h0) * 64 + i, (query_w0_35 * 0.5f) * (tanh_any((query_w0_35 +
+                            (((query_w0_35 * query_w0_35) * query_w0_35) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* query_12[r][i] += sum over h of sketch_g1_w1 * query_11 */
-                dot8_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, query_11, query_12);
+                /* query_w1[r][i] += sum over h of sketch_g1_w1 * query_5 */
+                dot8_any(round_up(i1 - i0, 4), h1 - h0, sketch_g1_w1 + h0 * 64, query_5, query_w1);
             }
-            /* query_13 = 0.0f */
+            /* query_sum_5 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_13 + i, splat_any(0.0f));
+                store_any(query_sum_5 + i, splat_any(0.0f));
             }
-            /* query_13 += query_12 */
+            /* query_sum_5 += query_w1 */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any query_13_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    query_13_in[u] = (vec_any){0};
+                vec_any query_sum_5_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    query_sum_5_in[vector] = (vec_any){0};
                 }
                 for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        query_13_in[u] += load_any(query_12 + r * 64 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        query_sum_5_in[vector] += load_any(query_w1 + r * 64 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(query_13 + i, load_any(query_13 + i) + query_13_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query_sum_5 + i, load_any(query_sum_5 + i) + query_sum_5_in[vector]);
                 }
             }
-            /* query_15 = 0.0f */
+            /* query_sum_6 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_15 + i, splat_any(0.0f));
+                store_any(query_sum_6 + i, splat_any(0.0f));
             }
-            /* query_12 = query_12 - (query_13 * 0.015625f); query_15 += query_12 * query_12 */
+            /* query_w1 = query_w1 - (query_sum_5 * 0.015625f); query_sum_6 += query_w1 * query_w1 */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_37 = load_any(query_13 + i) * 0.015625f;
-                vec_any query_15_in = (vec_any){0};
+                const vec_any t_37 = load_any(query_sum_5 + i) * 0.015625f;
+                vec_any query_sum_6_in = (vec_any){0};
                 for (int64_t r = 0; r < 64; r++) {
-                    const vec_any query_12_36 = load_any(query_12 + r * 64 + i);
-                    const vec_any query_12_new38 = query_12_36 - t_37;
-                    store_any(query_12 + r * 64 + i, query_12_new38);
-                    query_15_in += query_12_new38 * query_12_new38;
+                    const vec_any query_w1_36 = load_any(query_w1 + r * 64 + i);
+                    const vec_any query_w1_new38 = query_w1_36 - t_37;
+                    store_any(query_w1 + r * 64 + i, query_w1_new38);
+                    query_sum_6_in += query_w1_new38 * query_w1_new38;
                 }
-                store_any(query_15 + i, load_any(query_15 + i) + query_15_in);
+                store_any(query_sum_6 + i, load_any(query_sum_6 + i) + query_sum_6_in);
             }
-            /* query_12 = ((query_12 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+            /* query_w1 = ((query_w1 * (1.0f / sqrt((query_sum_6 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
                sketch.g1.norm1.bias */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_39 = 1.0f / sqrt_any((load_any(query_15 + i) * 0.015625f) + 1e-05f);
+                const vec_any t_39 = 1.0f / sqrt_any((load_any(query_sum_6 + i) * 0.015625f) + 1e-05f);
                 for (int64_t r = 0; r < 64; r++) {
-                    store_any(query_12 + r * 64 + i, ((load_any(query_12 + r * 64 + i) * t_39) *
+                    store_any(query_w1 + r * 64 + i, ((load_any(query_w1 + r * 64 + i) * t_39) *
                         sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                 }
             }
-            /* query_17[h][i] = sum over r of sketch_g1_w2 * query_12 */
-            dot7_any(round_up(i1 - i0, 8), sketch_g1_w2, query_12, query_17);
-            /* query_19 = 0.0f */
+            /* query_w2[h][i] = sum over r of sketch_g1_w2 * query_w1 */
+            dot7_any(round_up(i1 - i0, 4), sketch_g1_w2, query_w1, query_w2);
+            /* query_w3 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        store_any(query_19 + r * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(query_w3 + r * 64 + i, splat_any(0.0f));
                     }
                 }
             }
             {
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                     const int64_t h1 = min(h0 + 192, h_end);
-                    /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) *
-                       0.044715f)) * 0.7978846f) + 1.0f) */
+                    /* query_8 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f))
+                       * 0.7978846f) + 1.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         for (int64_t h = h0; h < h1; h++) {
-                            const vec_any query_17_40 = load_any(query_17 + h * 64 + i);
-                            store_any(query_18 + (h - h0) * 64 + i, (query_17_40 * 0.5f) * (tanh_any((query_17_40 +
-                                (((query_17_40 * query_17_40) * query_17_40) * 0.044715f)) * 0.7978846f) + 1.0f));
+                            const vec_any query_w2_40 = load_any(query_w2 + h * 64 + i);
+                            store_any(query_8 + (h - h0) * 64 + i, (query_w2_40 * 0.5f) * (tanh_any((query_w2_40 +
+                                (((query_w2_40 * query_w2_40) * query_w2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
-                    /* query_19[r][i] += sum over h of sketch_g1_w3 * query_18 */
-                    dot8_any(round_up(i1 - i0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, query_18, query_19);
+                    /* query_w3[r][i] += sum over h of sketch_g1_w3 * query_8 */
+                    dot8_any(round_up(i1 - i0, 4), h1 - h0, sketch_g1_w3 + h0 * 64, query_8, query_w3);
                 }
             }
-            /* q_tile = ((q_tile * query_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+            /* q_tile = ((q_tile * query_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_7_41 = load_any(query_7 + i);
+                const vec_any query_sum_4_41 = load_any(query_sum_4 + i);
                 for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 64 + i, ((load_any(q_tile + d * 64 + i) * query_7_41) *
+                    store_any(q_tile + d * 64 + i, ((load_any(q_tile + d * 64 + i) * query_sum_4_41) *
                         sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                 }
             }
-            /* query_21[h][i] = sum over d of sketch_g2_w0 * q_tile */
-            dot7_any(round_up(i1 - i0, 8), sketch_g2_w0, q_tile, query_21);
-            /* query_23 = 0.0f */
+            /* query_w0_2[h][i] = sum over d of sketch_g2_w0 * q_tile */
+            dot7_any(round_up(i1 - i0, 4), sketch_g2_w0, q_tile, query_w0_2);
+            /* query_w1_2 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        store_any(query_23 + r * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(query_w1_2 + r * 64 + i, splat_any(0.0f));
                     }
                 }
             }
             {
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                     const int64_t h1 = min(h0 + 192, h_end);
-                    /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) *
+                    /* query_10 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) *
                        0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         for (int64_t h = h0; h < h1; h++) {
-                            const vec_any query_21_42 = load_any(query_21 + h * 64 + i);
-                            store_any(query_22 + (h - h0) * 64 + i, (query_21_42 * 0.5f) * (tanh_any((query_21_42 +
-                                (((query_21_42 * query_21_42) * query_21_42) * 0.044715f)) * 0.7978846f) + 1.0f));
+                            const vec_any query_w0_2_42 = load_any(query_w0_2 + h * 64 + i);
+                            store_any(query_10 + (h - h0) * 64 + i, (query_w0_2_42 * 0.5f) * (tanh_any((query_w0_2_42 +
+                                (((query_w0_2_42 * query_w0_2_42) * query_w0_2_42) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
-                    /* query_23[r][i] += sum over h of sketch_g2_w1 * query_22 */
-                    dot8_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, query_22, query_23);
+                    /* query_w1_2[r][i] += sum over h of sketch_g2_w1 * query_10 */
+                    dot8_any(round_up(i1 - i0, 4), h1 - h0, sketch_g2_w1 + h0 * 64, query_10, query_w1_2);
                 }
             }
-            /* query_24 = 0.0f */
+            /* query_sum_7 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_24 + i, splat_any(0.0f));
+                store_any(query_sum_7 + i, splat_any(0.0f));
             }
-            /* query_24 += query_23 */
+            /* query_sum_7 += query_w1_2 */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any query_24_in[2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    query_24_in[u] = (vec_any){0};
+                vec_any query_sum_7_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    query_sum_7_in[vector] = (vec_any){0};
                 }
                 for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        query_24_in[u] += load_any(query_23 + r * 64 + i);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        query_sum_7_in[vector] += load_any(query_w1_2 + r * 64 + i);
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(query_24 + i, load_any(query_24 + i) + query_24_in[u]);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(query_sum_7 + i, load_any(query_sum_7 + i) + query_sum_7_in[vector]);
                 }
             }
-            /* query_26 = 0.0f */
+            /* query_sum_8 = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_26 + i, splat_any(0.0f));
+                store_any(query_sum_8 + i, splat_any(0.0f));
             }
-            /* query_23 = query_23 - (query_24 * 0.015625f); query_26 += query_23 * query_23 */
+            /* query_w1_2 = query_w1_2 - (query_sum_7 * 0.015625f); query_sum_8 += query_w1_2 * query_w1_2 */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_44 = load_any(query_24 + i) * 0.015625f;
-                vec_any query_26_in = (vec_any){0};
+                const vec_any t_44 = load_any(query_sum_7 + i) * 0.015625f;
+                vec_any query_sum_8_in = (vec_any){0};
                 for (int64_t r = 0; r < 64; r++) {
-                    const vec_any query_23_43 = load_any(query_23 + r * 64 + i);
-                    const vec_any query_23_new45 = query_23_43 - t_44;
-                    store_any(query_23 + r * 64 + i, query_23_new45);
-                    query_26_in += query_23_new45 * query_23_new45;
+                    const vec_any query_w1_2_43 = load_any(query_w1_2 + r * 64 + i);
+                    const vec_any query_w1_2_new45 = query_w1_2_43 - t_44;
+                    store_any(query_w1_2 + r * 64 + i, query_w1_2_new45);
+                    query_sum_8_in += query_w1_2_new45 * query_w1_2_new45;
                 }
-                store_any(query_26 + i, load_any(query_26 + i) + query_26_in);
+                store_any(query_sum_8 + i, load_any(query_sum_8 + i) + query_sum_8_in);
             }
-            /* query_23 = ((query_23 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
-               sketch.g2.norm1.bias */
+            /* query_w1_2 = ((query_w1_2 * (1.0f / sqrt((query_sum_8 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight)
+               + sketch.g2.norm1.bias */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_46 = 1.0f / sqrt_any((load_any(query_26 + i) * 0.015625f) + 1e-05f);
+                const vec_any t_46 = 1.0f / sqrt_any((load_any(query_sum_8 + i) * 0.015625f) + 1e-05f);
                 for (int64_t r = 0; r < 64; r++) {
-                    store_any(query_23 + r * 64 + i, ((load_any(query_23 + r * 64 + i) * t_46) *
+                    store_any(query_w1_2 + r * 64 + i, ((load_any(query_w1_2 + r * 64 + i) * t_46) *
                         sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                 }
             }
-            /* query_28[h][i] = sum over r of sketch_g2_w2 * query_23 */
-            dot7_any(round_up(i1 - i0, 8), sketch_g2_w2, query_23, query_28);
-            /* query_30 = 0.0f */
+            /* query_w2_2[h][i] = sum over r of sketch_g2_w2 * query_w1_2 */
+            dot7_any(round_up(i1 - i0, 4), sketch_g2_w2, query_w1_2, query_w2_2);
+            /* query_w3_2 = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t r = 0; r < 64; r++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        store_any(query_30 + r * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(query_w3_2 + r * 64 + i, splat_any(0.0f));
                     }
                 }
             }
             {
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                     const int64_t h1 = min(h0 + 192, h_end);
-                    /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) *
+                    /* query_13 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) *
                        0.044715f)) * 0.7978846f) + 1.0f) */
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
                         for (int64_t h = h0; h < h1; h++) {
-                            const vec_any query_28_47 = load_any(query_28 + h * 64 + i);
-                            store_any(query_29 + (h - h0) * 64 + i, (query_28_47 * 0.5f) * (tanh_any((query_28_47 +
-                                (((query_28_47 * query_28_47) * query_28_47) * 0.044715f)) * 0.7978846f) + 1.0f));
+                            const vec_any query_w2_2_47 = load_any(query_w2_2 + h * 64 + i);
+                            store_any(query_13 + (h - h0) * 64 + i, (query_w2_2_47 * 0.5f) * (tanh_any((query_w2_2_47 +
+                                (((query_w2_2_47 * query_w2_2_47) * query_w2_2_47) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
-                    /* query_30[r][i] += sum over h of sketch_g2_w3 * query_29 */
-                    dot8_any(round_up(i1 - i0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, query_29, query_30);
+                    /* query_w3_2[r][i] += sum over h of sketch_g2_w3 * query_13 */
+                    dot8_any(round_up(i1 - i0, 4), h1 - h0, sketch_g2_w3 + h0 * 64, query_13, query_w3_2);
                 }
             }
-            /* query_19 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
+            /* query_w3 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 for (int64_t r = 0; r < 64; r++) {
-                    store_any(query_19 + r * 64 + i, tanh_any((load_any(query_19 + r * 64 + i) * load_any(query_30 + r *
-                        64 + i)) * 0.125f) * 8.0f);
+                    store_any(query_w3 + r * 64 + i, tanh_any((load_any(query_w3 + r * 64 + i) * load_any(query_w3_2 + r
+                        * 64 + i)) * 0.125f) * 8.0f);
                 }
             }
-            /* query_33 = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
+            /* row_sum_from_state = 0.0f; row_sum = 0.0f; row_sum_compensation = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_33 + i, splat_any(0.0f));
+                store_any(row_sum_from_state + i, splat_any(0.0f));
                 store_any(row_sum + i, splat_any(0.0f));
                 store_any(row_sum_compensation + i, splat_any(0.0f));
             }
-            /* query_34 = 0.0f */
+            /* sum_from_state = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        store_any(query_34 + e * 64 + i, splat_any(0.0f));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(sum_from_state + e * 64 + i, splat_any(0.0f));
                     }
                 }
             }
             for (int64_t f0 = 0, f_end = 2080; f0 < f_end; f0 += 192) {
                 const int64_t f1 = min(f0 + 192, f_end);
-                /* query_32 = (query_19 * query_19) * select((f / 64) == 0, 1.0f, 2.0f); query_33 += query_32 * state */
+                /* query_14 = (query_w3 * query_w3) * select((f / 64) == 0, 1.0f, 2.0f);
+                   row_sum_from_state += query_14 * state_sum */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    vec_any query_33_in[2], query_33_in_whole[2];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        query_33_in[u] = (vec_any){0};
-                        query_33_in_whole[u] = (vec_any){0};
+                    vec_any row_sum_from_state_in[2], row_sum_from_state_in_whole[2];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_from_state_in[vector] = (vec_any){0};
+                        row_sum_from_state_in_whole[vector] = (vec_any){0};
                     }
                     for (int64_t f = f0; f < f1; f++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                            const vec_any query_32_new48 = (load_any(query_19 + (f % 64) * 64 + i) * load_any(query_19 +
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            const vec_any query_14_new48 = (load_any(query_w3 + (f % 64) * 64 + i) * load_any(query_w3 +
                                 (((f % 64) + (f / 64)) % 64) * 64 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
-                            store_any(query_32 + (f - f0) * 64 + i, query_32_new48);
-                            query_33_in[u] += query_32_new48 * (state[(chunk - chunk0) * 135200 + f]);
+                            store_any(query_14 + (f - f0) * 64 + i, query_14_new48);
+                            row_sum_from_state_in[vector] += query_14_new48 * (state_sum[(chunk - chunk0) * 135200 +
+                                f]);
                             if (f % 192 == 191) {
-                                query_33_in_whole[u] += query_33_in[u];
-                                query_33_in[u] = (vec_any){0};
+                                row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
+                                row_sum_from_state_in[vector] = (vec_any){0};
                             }
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        query_33_in[u] += query_33_in_whole[u];
-                        store_any(query_33 + i, load_any(query_33 + i) + query_33_in[u]);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_from_state_in[vector] += row_sum_from_state_in_whole[vector];
+                        store_any(row_sum_from_state + i, load_any(row_sum_from_state + i) +
+                            row_sum_from_state_in[vector]);
                     }
                 }
-                /* query_34[e][i] += sum over f of state_2 * query_32 */
-                dot8_any(round_up(i1 - i0, 8), f1 - f0, state_2 + (chunk - chunk0) * 135200 + f0 * 64, query_32,
-                    query_34);
+                /* sum_from_state[e][i] += sum over f of state * query_14 */
+                dot8_any(round_up(i1 - i0, 4), f1 - f0, state + (chunk - chunk0) * 135200 + f0 * 64, query_14,
+                    sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 for (int64_t e = 0; e < 64; e++) {
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                         store_any(sum + e * 64 + i, splat_any(0.0f));
                         store_any(sum_compensation + e * 64 + i, splat_any(0.0f));
                     }
@@ -8781,303 +9037,302 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 64);
                 for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
                     for (int64_t d = 0; d < 64; d++) k_tile_2[d * 64 + j] = 0;
-                /* key_33 = 0.0f */
+                /* key_sum_9 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_33 + j, splat_any(0.0f));
+                    store_any(key_sum_9 + j, splat_any(0.0f));
                 }
-                /* key_33 += k_tile_2 */
+                /* key_sum_9 += k_tile_2 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    vec_any key_33_in[2];
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        key_33_in[u] = (vec_any){0};
+                    vec_any key_sum_9_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        key_sum_9_in[vector] = (vec_any){0};
                     }
                     for (int64_t d = 0; d < 64; d++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                            key_33_in[u] += load_any(k_tile_2 + d * 64 + j);
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            key_sum_9_in[vector] += load_any(k_tile_2 + d * 64 + j);
                         }
                     }
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        store_any(key_33 + j, load_any(key_33 + j) + key_33_in[u]);
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(key_sum_9 + j, load_any(key_sum_9 + j) + key_sum_9_in[vector]);
                     }
                 }
-                /* key_35 = 0.0f */
+                /* key_sum_10 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_35 + j, splat_any(0.0f));
+                    store_any(key_sum_10 + j, splat_any(0.0f));
                 }
-                /* k_tile_2 = k_tile_2 - (key_33 * 0.015625f); key_35 += k_tile_2 * k_tile_2 */
+                /* k_tile_2 = k_tile_2 - (key_sum_9 * 0.015625f); key_sum_10 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any t_50 = load_any(key_33 + j) * 0.015625f;
-                    vec_any key_35_in = (vec_any){0};
+                    const vec_any t_50 = load_any(key_sum_9 + j) * 0.015625f;
+                    vec_any key_sum_10_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_any k_tile_2_49 = load_any(k_tile_2 + d * 64 + j);
                         const vec_any k_tile_2_new51 = k_tile_2_49 - t_50;
                         store_any(k_tile_2 + d * 64 + j, k_tile_2_new51);
-                        key_35_in += k_tile_2_new51 * k_tile_2_new51;
+                        key_sum_10_in += k_tile_2_new51 * k_tile_2_new51;
                     }
-                    store_any(key_35 + j, load_any(key_35 + j) + key_35_in);
+                    store_any(key_sum_10 + j, load_any(key_sum_10 + j) + key_sum_10_in);
                 }
-                /* key_37 = 0.0f */
+                /* key_sum_11 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_37 + j, splat_any(0.0f));
+                    store_any(key_sum_11 + j, splat_any(0.0f));
                 }
-                /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_35 * 0.015625f) + 1e-05f)); key_37 += k_tile_2 */
+                /* k_tile_2 = k_tile_2 * (1.0f / sqrt((key_sum_10 * 0.015625f) + 1e-05f)); key_sum_11 += k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any t_53 = 1.0f / sqrt_any((load_any(key_35 + j) * 0.015625f) + 1e-05f);
-                    vec_any key_37_in = (vec_any){0};
+                    const vec_any t_53 = 1.0f / sqrt_any((load_any(key_sum_10 + j) * 0.015625f) + 1e-05f);
+                    vec_any key_sum_11_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_any k_tile_2_52 = load_any(k_tile_2 + d * 64 + j);
                         const vec_any k_tile_2_new54 = k_tile_2_52 * t_53;
                         store_any(k_tile_2 + d * 64 + j, k_tile_2_new54);
-                        key_37_in += k_tile_2_new54;
+                        key_sum_11_in += k_tile_2_new54;
                     }
-                    store_any(key_37 + j, load_any(key_37 + j) + key_37_in);
+                    store_any(key_sum_11 + j, load_any(key_sum_11 + j) + key_sum_11_in);
                 }
-                /* key_39 = 0.0f */
+                /* key_sum_12 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_39 + j, splat_any(0.0f));
+                    store_any(key_sum_12 + j, splat_any(0.0f));
                 }
-                /* k_tile_2 = k_tile_2 - (key_37 * 0.015625f); key_39 += k_tile_2 * k_tile_2 */
+                /* k_tile_2 = k_tile_2 - (key_sum_11 * 0.015625f); key_sum_12 += k_tile_2 * k_tile_2 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any t_56 = load_any(key_37 + j) * 0.015625f;
-                    vec_any key_39_in = (vec_any){0};
+                    const vec_any t_56 = load_any(key_sum_11 + j) * 0.015625f;
+                    vec_any key_sum_12_in = (vec_any){0};
                     for (int64_t d = 0; d < 64; d++) {
                         const vec_any k_tile_2_55 = load_any(k_tile_2 + d * 64 + j);
                         const vec_any k_tile_2_new57 = k_tile_2_55 - t_56;
                         store_any(k_tile_2 + d * 64 + j, k_tile_2_new57);
-                        key_39_in += k_tile_2_new57 * k_tile_2_new57;
+                        key_sum_12_in += k_tile_2_new57 * k_tile_2_new57;
                     }
-                    store_any(key_39 + j, load_any(key_39 + j) + key_39_in);
+                    store_any(key_sum_12 + j, load_any(key_sum_12 + j) + key_sum_12_in);
                 }
-                /* key_39 = 1.0f / sqrt((key_39 * 0.015625f) + 1e-05f) */
+                /* key_sum_12 = 1.0f / sqrt((key_sum_12 * 0.015625f) + 1e-05f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_39 + j, 1.0f / sqrt_any((load_any(key_39 + j) * 0.015625f) + 1e-05f));
+                    store_any(key_sum_12 + j, 1.0f / sqrt_any((load_any(key_sum_12 + j) * 0.015625f) + 1e-05f));
                 }
-                /* key_41 = ((k_tile_2 * key_39) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+                /* key_17 = ((k_tile_2 * key_sum_12) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any key_39_58 = load_any(key_39 + j);
+                    const vec_any key_sum_12_58 = load_any(key_sum_12 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(key_41 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_39_58) *
+                        store_any(key_17 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_sum_12_58) *
                             sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
                     }
                 }
-                /* key_42[h][j] = sum over d of sketch_g1_w0 * key_41 */
-                dot7_any(round_up(j1 - j0, 8), sketch_g1_w0, key_41, key_42);
-                /* key_44 = 0.0f */
+                /* key_w0_3[h][j] = sum over d of sketch_g1_w0 * key_17 */
+                dot7_any(round_up(j1 - j0, 4), sketch_g1_w0, key_17, key_w0_3);
+                /* key_w1_3 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                            store_any(key_44 + r * 64 + j, splat_any(0.0f));
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            store_any(key_w1_3 + r * 64 + j, splat_any(0.0f));
                         }
                     }
                 }
                 for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                     const int64_t h1 = min(h0 + 192, h_end);
-                    /* key_43 = (key_42 * 0.5f) * (tanh((key_42 + (((key_42 * key_42) * key_42) * 0.044715f)) *
-                       0.7978846f) + 1.0f) */
+                    /* key_18 = (key_w0_3 * 0.5f) * (tanh((key_w0_3 + (((key_w0_3 * key_w0_3) * key_w0_3) * 0.044715f))
+                       * 0.7978846f) + 1.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += 4) {
                         for (int64_t h = h0; h < h1; h++) {
-                            const vec_any key_42_59 = load_any(key_42 + h * 64 + j);
-                            store_any(key_43 + (h - h0) * 64 + j, (key_42_59 * 0.5f) * (tanh_any((key_42_59 +
-                                (((key_42_59 * key_42_59) * key_42_59) * 0.044715f)) * 0.7978846f) + 1.0f));
+                            const vec_any key_w0_3_59 = load_any(key_w0_3 + h * 64 + j);
+                            store_any(key_18 + (h - h0) * 64 + j, (key_w0_3_59 * 0.5f) * (tanh_any((key_w0_3_59 +
+                                (((key_w0_3_59 * key_w0_3_59) * key_w0_3_59) * 0.044715f)) * 0.7978846f) + 1.0f));
                         }
                     }
-                    /* key_44[r][j] += sum over h of sketch_g1_w1 * key_43 */
-                    dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_43, key_44);
+                    /* key_w1_3[r][j] += sum over h of sketch_g1_w1 * key_18 */
+                    dot8_any(round_up(j1 - j0, 4), h1 - h0, sketch_g1_w1 + h0 * 64, key_18, key_w1_3);
                 }
-                /* key_45 = 0.0f */
+                /* key_sum_13 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_45 + j, splat_any(0.0f));
+                    store_any(key_sum_13 + j, splat_any(0.0f));
                 }
-                /* key_45 += key_44 */
+                /* key_sum_13 += key_w1_3 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    vec_any key_45_in[2];
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        key_45_in[u] = (vec_any){0};
+                    vec_any key_sum_13_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        key_sum_13_in[vector] = (vec_any){0};
                     }
                     for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                            key_45_in[u] += load_any(key_44 + r * 64 + j);
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            key_sum_13_in[vector] += load_any(key_w1_3 + r * 64 + j);
                         }
                     }
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        store_any(key_45 + j, load_any(key_45 + j) + key_45_in[u]);
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(key_sum_13 + j, load_any(key_sum_13 + j) + key_sum_13_in[vector]);
                     }
                 }
-                /* key_47 = 0.0f */
+                /* key_sum_14 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_47 + j, splat_any(0.0f));
+                    store_any(key_sum_14 + j, splat_any(0.0f));
                 }
-                /* key_44 = key_44 - (key_45 * 0.015625f); key_47 += key_44 * key_44 */
+                /* key_w1_3 = key_w1_3 - (key_sum_13 * 0.015625f); key_sum_14 += key_w1_3 * key_w1_3 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any t_61 = load_any(key_45 + j) * 0.015625f;
-                    vec_any key_47_in = (vec_any){0};
+                    const vec_any t_61 = load_any(key_sum_13 + j) * 0.015625f;
+                    vec_any key_sum_14_in = (vec_any){0};
                     for (int64_t r = 0; r < 64; r++) {
-                        const vec_any key_44_60 = load_any(key_44 + r * 64 + j);
-                        const vec_any key_44_new62 = key_44_60 - t_61;
-                        store_any(key_44 + r * 64 + j, key_44_new62);
-                        key_47_in += key_44_new62 * key_44_new62;
+                        const vec_any key_w1_3_60 = load_any(key_w1_3 + r * 64 + j);
+                        const vec_any key_w1_3_new62 = key_w1_3_60 - t_61;
+                        store_any(key_w1_3 + r * 64 + j, key_w1_3_new62);
+                        key_sum_14_in += key_w1_3_new62 * key_w1_3_new62;
                     }
-                    store_any(key_47 + j, load_any(key_47 + j) + key_47_in);
+                    store_any(key_sum_14 + j, load_any(key_sum_14 + j) + key_sum_14_in);
                 }
-                /* key_44 = ((key_44 * (1.0f / sqrt((key_47 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+                /* key_w1_3 = ((key_w1_3 * (1.0f / sqrt((key_sum_14 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
                    sketch.g1.norm1.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any t_63 = 1.0f / sqrt_any((load_any(key_47 + j) * 0.015625f) + 1e-05f);
+                    const vec_any t_63 = 1.0f / sqrt_any((load_any(key_sum_14 + j) * 0.015625f) + 1e-05f);
                     for (int64_t r = 0; r < 64; r++) {
-                        store_any(key_44 + r * 64 + j, ((load_any(key_44 + r * 64 + j) * t_63) *
+                        store_any(key_w1_3 + r * 64 + j, ((load_any(key_w1_3 + r * 64 + j) * t_63) *
                             sketch_g1_norm1_weight[r]) + sketch_g1_norm1_bias[r]);
                     }
                 }
-                /* key_49[h][j] = sum over r of sketch_g1_w2 * key_44 */
-                dot7_any(round_up(j1 - j0, 8), sketch_g1_w2, key_44, key_49);
-                /* key_51 = 0.0f */
+                /* key_w2_3[h][j] = sum over r of sketch_g1_w2 * key_w1_3 */
+                dot7_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1_3, key_w2_3);
+                /* key_w3_3 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                            store_any(key_51 + r * 64 + j, splat_any(0.0f));
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            store_any(key_w3_3 + r * 64 + j, splat_any(0.0f));
                         }
                     }
                 }
                 {
                     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                         const int64_t h1 = min(h0 + 192, h_end);
-                        /* key_50 = (key_49 * 0.5f) * (tanh((key_49 + (((key_49 * key_49) * key_49) * 0.044715f)) *
-                           0.7978846f) + 1.0f) */
+                        /* key_21 = (key_w2_3 * 0.5f) * (tanh((key_w2_3 + (((key_w2_3 * key_w2_3) * key_w2_3) *
+                           0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             for (int64_t h = h0; h < h1; h++) {
-                                const vec_any key_49_64 = load_any(key_49 + h * 64 + j);
-                                store_any(key_50 + (h - h0) * 64 + j, (key_49_64 * 0.5f) * (tanh_any((key_49_64 +
-                                    (((key_49_64 * key_49_64) * key_49_64) * 0.044715f)) * 0.7978846f) + 1.0f));
+                                const vec_any key_w2_3_64 = load_any(key_w2_3 + h * 64 + j);
+                                store_any(key_21 + (h - h0) * 64 + j, (key_w2_3_64 * 0.5f) * (tanh_any((key_w2_3_64 +
+                                    (((key_w2_3_64 * key_w2_3_64) * key_w2_3_64) * 0.044715f)) * 0.7978846f) + 1.0f));
                             }
                         }
-                        /* key_51[r][j] += sum over h of sketch_g1_w3 * key_50 */
-                        dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_50, key_51);
+                        /* key_w3_3[r][j] += sum over h of sketch_g1_w3 * key_21 */
+                        dot8_any(round_up(j1 - j0, 4), h1 - h0, sketch_g1_w3 + h0 * 64, key_21, key_w3_3);
                     }
                 }
-                /* k_tile_2 = ((k_tile_2 * key_39) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+                /* k_tile_2 = ((k_tile_2 * key_sum_12) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any key_39_65 = load_any(key_39 + j);
+                    const vec_any key_sum_12_65 = load_any(key_sum_12 + j);
                     for (int64_t d = 0; d < 64; d++) {
-                        store_any(k_tile_2 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_39_65) *
+                        store_any(k_tile_2 + d * 64 + j, ((load_any(k_tile_2 + d * 64 + j) * key_sum_12_65) *
                             sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
                     }
                 }
-                /* key_53[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
-                dot7_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile_2, key_53);
-                /* key_55 = 0.0f */
+                /* key_w0_4[h][j] = sum over d of sketch_g2_w0 * k_tile_2 */
+                dot7_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile_2, key_w0_4);
+                /* key_w1_4 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                            store_any(key_55 + r * 64 + j, splat_any(0.0f));
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            store_any(key_w1_4 + r * 64 + j, splat_any(0.0f));
                         }
                     }
                 }
                 {
                     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                         const int64_t h1 = min(h0 + 192, h_end);
-                        /* key_54 = (key_53 * 0.5f) * (tanh((key_53 + (((key_53 * key_53) * key_53) * 0.044715f)) *
-                           0.7978846f) + 1.0f) */
+                        /* key_23 = (key_w0_4 * 0.5f) * (tanh((key_w0_4 + (((key_w0_4 * key_w0_4) * key_w0_4) *
+                           0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             for (int64_t h = h0; h < h1; h++) {
-                                const vec_any key_53_66 = load_any(key_53 + h * 64 + j);
-                                store_any(key_54 + (h - h0) * 64 + j, (key_53_66 * 0.5f) * (tanh_any((key_53_66 +
-                                    (((key_53_66 * key_53_66) * key_53_66) * 0.044715f)) * 0.7978846f) + 1.0f));
+                                const vec_any key_w0_4_66 = load_any(key_w0_4 + h * 64 + j);
+                                store_any(key_23 + (h - h0) * 64 + j, (key_w0_4_66 * 0.5f) * (tanh_any((key_w0_4_66 +
+                                    (((key_w0_4_66 * key_w0_4_66) * key_w0_4_66) * 0.044715f)) * 0.7978846f) + 1.0f));
                             }
                         }
-                        /* key_55[r][j] += sum over h of sketch_g2_w1 * key_54 */
-                        dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_54, key_55);
+                        /* key_w1_4[r][j] += sum over h of sketch_g2_w1 * key_23 */
+                        dot8_any(round_up(j1 - j0, 4), h1 - h0, sketch_g2_w1 + h0 * 64, key_23, key_w1_4);
                     }
                 }
-                /* key_56 = 0.0f */
+                /* key_sum_15 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_56 + j, splat_any(0.0f));
+                    store_any(key_sum_15 + j, splat_any(0.0f));
                 }
-                /* key_56 += key_55 */
+                /* key_sum_15 += key_w1_4 */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    vec_any key_56_in[2];
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        key_56_in[u] = (vec_any){0};
+                    vec_any key_sum_15_in[2];
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        key_sum_15_in[vector] = (vec_any){0};
                     }
                     for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                            key_56_in[u] += load_any(key_55 + r * 64 + j);
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            key_sum_15_in[vector] += load_any(key_w1_4 + r * 64 + j);
                         }
                     }
-                    UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                        store_any(key_56 + j, load_any(key_56 + j) + key_56_in[u]);
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(key_sum_15 + j, load_any(key_sum_15 + j) + key_sum_15_in[vector]);
                     }
                 }
-                /* key_58 = 0.0f */
+                /* key_sum_16 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_58 + j, splat_any(0.0f));
+                    store_any(key_sum_16 + j, splat_any(0.0f));
                 }
-                /* key_55 = key_55 - (key_56 * 0.015625f); key_58 += key_55 * key_55 */
+                /* key_w1_4 = key_w1_4 - (key_sum_15 * 0.015625f); key_sum_16 += key_w1_4 * key_w1_4 */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any t_68 = load_any(key_56 + j) * 0.015625f;
-                    vec_any key_58_in = (vec_any){0};
+                    const vec_any t_68 = load_any(key_sum_15 + j) * 0.015625f;
+                    vec_any key_sum_16_in = (vec_any){0};
                     for (int64_t r = 0; r < 64; r++) {
-                        const vec_any key_55_67 = load_any(key_55 + r * 64 + j);
-                        const vec_any key_55_new69 = key_55_67 - t_68;
-                        store_any(key_55 + r * 64 + j, key_55_new69);
-                        key_58_in += key_55_new69 * key_55_new69;
+                        const vec_any key_w1_4_67 = load_any(key_w1_4 + r * 64 + j);
+                        const vec_any key_w1_4_new69 = key_w1_4_67 - t_68;
+                        store_any(key_w1_4 + r * 64 + j, key_w1_4_new69);
+                        key_sum_16_in += key_w1_4_new69 * key_w1_4_new69;
                     }
-                    store_any(key_58 + j, load_any(key_58 + j) + key_58_in);
+                    store_any(key_sum_16 + j, load_any(key_sum_16 + j) + key_sum_16_in);
                 }
-                /* key_55 = ((key_55 * (1.0f / sqrt((key_58 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+                /* key_w1_4 = ((key_w1_4 * (1.0f / sqrt((key_sum_16 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
                    sketch.g2.norm1.bias */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const vec_any t_70 = 1.0f / sqrt_any((load_any(key_58 + j) * 0.015625f) + 1e-05f);
+                    const vec_any t_70 = 1.0f / sqrt_any((load_any(key_sum_16 + j) * 0.015625f) + 1e-05f);
                     for (int64_t r = 0; r < 64; r++) {
-                        store_any(key_55 + r * 64 + j, ((load_any(key_55 + r * 64 + j) * t_70) *
+                        store_any(key_w1_4 + r * 64 + j, ((load_any(key_w1_4 + r * 64 + j) * t_70) *
                             sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
                     }
                 }
-                /* key_60[h][j] = sum over r of sketch_g2_w2 * key_55 */
-                dot7_any(round_up(j1 - j0, 8), sketch_g2_w2, key_55, key_60);
-                /* key_62 = 0.0f */
+                /* key_w2_4[h][j] = sum over r of sketch_g2_w2 * key_w1_4 */
+                dot7_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_4, key_w2_4);
+                /* key_w3_4 = 0.0f */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
                     for (int64_t r = 0; r < 64; r++) {
-                        UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                            store_any(key_62 + r * 64 + j, splat_any(0.0f));
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                            store_any(key_w3_4 + r * 64 + j, splat_any(0.0f));
                         }
                     }
                 }
                 {
                     for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                         const int64_t h1 = min(h0 + 192, h_end);
-                        /* key_61 = (key_60 * 0.5f) * (tanh((key_60 + (((key_60 * key_60) * key_60) * 0.044715f)) *
-                           0.7978846f) + 1.0f) */
+                        /* key_26 = (key_w2_4 * 0.5f) * (tanh((key_w2_4 + (((key_w2_4 * key_w2_4) * key_w2_4) *
+                           0.044715f)) * 0.7978846f) + 1.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += 4) {
                             for (int64_t h = h0; h < h1; h++) {
-                                const vec_any key_60_71 = load_any(key_60 + h * 64 + j);
-                                store_any(key_61 + (h - h0) * 64 + j, (key_60_71 * 0.5f) * (tanh_any((key_60_71 +
-                                    (((key_60_71 * key_60_71) * key_60_71) * 0.044715f)) * 0.7978846f) + 1.0f));
+                                const vec_any key_w2_4_71 = load_any(key_w2_4 + h * 64 + j);
+                                store_any(key_26 + (h - h0) * 64 + j, (key_w2_4_71 * 0.5f) * (tanh_any((key_w2_4_71 +
+                                    (((key_w2_4_71 * key_w2_4_71) * key_w2_4_71) * 0.044715f)) * 0.7978846f) + 1.0f));
                             }
                         }
-                        /* key_62[r][j] += sum over h of sketch_g2_w3 * key_61 */
-                        dot8_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_61, key_62);
+                        /* key_w3_4[r][j] += sum over h of sketch_g2_w3 * key_26 */
+                        dot8_any(round_up(j1 - j0, 4), h1 - h0, sketch_g2_w3 + h0 * 64, key_26, key_w3_4);
                     }
                 }
-                /* key_51 = tanh((key_51 * key_62) * 0.125f) * 8.0f */
+                /* key_w3_3 = tanh((key_w3_3 * key_w3_4) * 0.125f) * 8.0f */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t r = 0; r < 64; r++) {
-                        store_any(key_51 + r * 64 + j, tanh_any((load_any(key_51 + r * 64 + j) * load_any(key_62 + r *
-                            64 + j)) * 0.125f) * 8.0f);
+                        store_any(key_w3_3 + r * 64 + j, tanh_any((load_any(key_w3_3 + r * 64 + j) * load_any(key_w3_4 +
+                            r * 64 + j)) * 0.125f) * 8.0f);
                     }
                 }
-                /* score[j][i] = sum over r of key_51 * query_19 */
-                dot10_any(round_up(i1 - i0, 8), j1 - j0, key_51, query_19, score);
+                /* score[j][i] = sum over r of key_w3_3 * query_w3 */
+                dot10_any(round_up(i1 - i0, 4), j1 - j0, key_w3_3, query_w3, score);
                 /* score = score * score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                             const vec_any score_72 = load_any(score + j * 64 + i);
                             store_any(score + j * 64 + i, score_72 * score_72);
                         }
                     }
                 }
-                if ((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is not wholly inside
-                    the mask */
+                if ((j0 < (chunk * 128)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
                     /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 128) <= j), score, 0.0f) */
                     const int64_t t_73 = n_k - n_q;
                     for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -9092,22 +9347,22 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                 /* row_sum += score */
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                     vec_any row_sum_in[2];
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        row_sum_in[u] = (vec_any){0};
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_in[vector] = (vec_any){0};
                     }
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                            row_sum_in[u] += load_any(score + j * 64 + i);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_in[vector] += load_any(score + j * 64 + i);
                         }
                     }
-                    UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[u], splat_any(1));
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
                     }
                 }
                 /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (((chunk + 1) - 1) * 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v
-                    + j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN reach only what sees them */
-                    dot11_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                if (__builtin_expect(((j0 < (chunk * 128)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 *
+                    v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot11_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         mask_any seen[16];
                         if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -9120,16 +9375,16 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
                         add_seen_any(64, sum, 64, v + j0 * v_row + j * v_row, 1, score + j * 64, seen, i1 - i0);
                     }
                 } else
-                    dot12_any(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    dot12_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
             }
-            /* sum = select(((row_sum + query_33) + 1.0f) == 0.0f, 0.0f,
-               (sum + query_34) / ((row_sum + query_33) + 1.0f)) */
+            /* sum = select(((row_sum + row_sum_from_state) + 1.0f) == 0.0f, 0.0f,
+               (sum + sum_from_state) / ((row_sum + row_sum_from_state) + 1 ... */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_77 = (load_any(row_sum + i) + load_any(query_33 + i)) + 1.0f;
+                const vec_any t_77 = (load_any(row_sum + i) + load_any(row_sum_from_state + i)) + 1.0f;
                 const mask_any t_78 = t_77 == 0.0f;
                 for (int64_t e = 0; e < 64; e++) {
                     store_any(sum + e * 64 + i, pick_any(t_78, splat_any(0.0f),
-                        (load_any(sum + e * 64 + i) + load_any(query_34 + e * 64 + i)) / t_77));
+                        (load_any(sum + e * 64 + i) + load_any(sum_from_state + e * 64 + i)) / t_77));
                 }
             }
             /* out = sum, transposed back */
@@ -9138,43 +9393,44 @@ APART void polysketch_learned_r64_queries_any(const struct call *call, int64_t t
     }
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 static void polysketch_learned_r64_linear_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((2080 + 31) / 32);
-        turn += part->threads) polysketch_learned_r64_begin_any(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((2080 + 31) / 32); iteration += part->threads)
+        polysketch_learned_r64_begin_any(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r64_keys_any(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            polysketch_learned_r64_keys_any(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((2080 + 31) / 32) / 16; turn < (group + 1) * ((2080 + 31) / 32) / 16; turn++)
-                polysketch_learned_r64_fold_any(call, task, part, turn);
+            const int64_t end = (group + 1) * ((2080 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((2080 + 31) / 32) / 16; iteration < end; iteration++)
+                polysketch_learned_r64_fold_any(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r64_queries_any(call, task,
-            part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            polysketch_learned_r64_queries_any(call, task, part, iteration);
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
+    synchronise(part);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 64, r_q1 = min(r_q0 + 64, rows);
+    const int64_t r_q0 = iteration * 64, r_q1 = min(r_q0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -9196,288 +9452,288 @@ APART void polysketch_learned_r64_few_begin_any(const struct call *call, int64_t
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const query = (float *)(void *)(part->shared + 0); /* [r_q: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 256); /* [d: 64, r_q: 64] */
-    float *const query_3 = (float *)(void *)(part->shared + 16640); /* [r_q: 64] */
-    float *const query_4 = (float *)(void *)(part->shared + 16896); /* [d: 64, r_q: 64] */
-    float *const query_5 = (float *)(void *)(part->shared + 33280); /* [r_q: 64] */
-    float *const query_6 = (float *)(void *)(part->shared + 33536); /* [d: 64, r_q: 64] */
-    float *const query_7 = (float *)(void *)(part->shared + 49920); /* [r_q: 64] */
-    float *const query_8 = (float *)(void *)(part->shared + 50176); /* [r_q: 64] */
-    float *const query_9 = (float *)(void *)(part->shared + 50432); /* [d: 64, r_q: 64] */
-    float *const query_10 = (float *)(void *)(part->shared + 66816); /* [h: 512, r_q: 64] */
-    float *const query_11 = (float *)(void *)(part->shared + 197888); /* [h: 512, r_q: 64] */
-    float *const query_12 = (float *)(void *)(part->shared + 328960); /* [r: 64, r_q: 64] */
-    float *const query_13 = (float *)(void *)(part->shared + 345344); /* [r_q: 64] */
-    float *const query_14 = (float *)(void *)(part->shared + 345600); /* [r: 64, r_q: 64] */
-    float *const query_15 = (float *)(void *)(part->shared + 361984); /* [r_q: 64] */
-    float *const query_16 = (float *)(void *)(part->shared + 362240); /* [r: 64, r_q: 64] */
-    float *const query_17 = (float *)(void *)(part->shared + 378624); /* [h: 512, r_q: 64] */
-    float *const query_18 = (float *)(void *)(part->shared + 509696); /* [h: 512, r_q: 64] */
-    float *const query_19 = (float *)(void *)(part->shared + 640768); /* [r: 64, r_q: 64] */
-    float *const query_20 = (float *)(void *)(part->shared + 657152); /* [d: 64, r_q: 64] */
-    float *const query_21 = (float *)(void *)(part->shared + 673536); /* [h: 512, r_q: 64] */
-    float *const query_22 = (float *)(void *)(part->shared + 804608); /* [h: 512, r_q: 64] */
-    float *const query_23 = (float *)(void *)(part->shared + 935680); /* [r: 64, r_q: 64] */
-    float *const query_24 = (float *)(void *)(part->shared + 952064); /* [r_q: 64] */
-    float *const query_25 = (float *)(void *)(part->shared + 952320); /* [r: 64, r_q: 64] */
-    float *const query_26 = (float *)(void *)(part->shared + 968704); /* [r_q: 64] */
-    float *const query_27 = (float *)(void *)(part->shared + 968960); /* [r: 64, r_q: 64] */
-    float *const query_28 = (float *)(void *)(part->shared + 985344); /* [h: 512, r_q: 64] */
-    float *const query_29 = (float *)(void *)(part->shared + 1116416); /* [h: 512, r_q: 64] */
-    float *const query_30 = (float *)(void *)(part->shared + 1247488); /* [r: 64, r_q: 64] */
-    float *const query_31 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
+    float *const query_sum = (float *)(void *)(part->shared + 0); /* [r_q: 64] */
+    float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r_q: 64] */
+    float *const query_sum_2 = (float *)(void *)(part->shared + 16640); /* [r_q: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 16896); /* [d: 64, r_q: 64] */
+    float *const query_sum_3 = (float *)(void *)(part->shared + 33280); /* [r_q: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 33536); /* [d: 64, r_q: 64] */
+    float *const query_sum_4 = (float *)(void *)(part->shared + 49920); /* [r_q: 64] */
+    float *const query_4 = (float *)(void *)(part->shared + 50176); /* [r_q: 64] */
+    float *const query_5 = (float *)(void *)(part->shared + 50432); /* [d: 64, r_q: 64] */
+    float *const query_w0 = (float *)(void *)(part->shared + 66816); /* [h: 512, r_q: 64] */
+    float *const query_6 = (float *)(void *)(part->shared + 197888); /* [h: 512, r_q: 64] */
+    float *const query_w1 = (float *)(void *)(part->shared + 328960); /* [r: 64, r_q: 64] */
+    float *const query_sum_5 = (float *)(void *)(part->shared + 345344); /* [r_q: 64] */
+    float *const query_7 = (float *)(void *)(part->shared + 345600); /* [r: 64, r_q: 64] */
+    float *const query_sum_6 = (float *)(void *)(part->shared + 361984); /* [r_q: 64] */
+    float *const query_8 = (float *)(void *)(part->shared + 362240); /* [r: 64, r_q: 64] */
+    float *const query_w2 = (float *)(void *)(part->shared + 378624); /* [h: 512, r_q: 64] */
+    float *const query_9 = (float *)(void *)(part->shared + 509696); /* [h: 512, r_q: 64] */
+    float *const query_w3 = (float *)(void *)(part->shared + 640768); /* [r: 64, r_q: 64] */
+    float *const query_10 = (float *)(void *)(part->shared + 657152); /* [d: 64, r_q: 64] */
+    float *const query_w0_2 = (float *)(void *)(part->shared + 673536); /* [h: 512, r_q: 64] */
+    float *const query_11 = (float *)(void *)(part->shared + 804608); /* [h: 512, r_q: 64] */
+    float *const query_w1_2 = (float *)(void *)(part->shared + 935680); /* [r: 64, r_q: 64] */
+    float *const query_sum_7 = (float *)(void *)(part->shared + 952064); /* [r_q: 64] */
+    float *const query_12 = (float *)(void *)(part->shared + 952320); /* [r: 64, r_q: 64] */
+    float *const query_sum_8 = (float *)(void *)(part->shared + 968704); /* [r_q: 64] */
+    float *const query_13 = (float *)(void *)(part->shared + 968960); /* [r: 64, r_q: 64] */
+    float *const query_w2_2 = (float *)(void *)(part->shared + 985344); /* [h: 512, r_q: 64] */
+    float *const query_14 = (float *)(void *)(part->shared + 1116416); /* [h: 512, r_q: 64] */
+    float *const query_w3_2 = (float *)(void *)(part->shared + 1247488); /* [r: 64, r_q: 64] */
+    float *const query_15 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
     float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = 0; r_q < round_up(r_q1 - r_q0, 4); r_q++)
         for (int64_t d = 0; d < 64; d++)
             q_tile[d * 64 + r_q] = r_q < r_q1 - r_q0 ? q[r_q / n_q * q_head + r_q % n_q * q_row + d] : 0;
-    /* query = 0.0f */
+    /* query_sum = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        store_any(query + r_q, splat_any(0.0f));
+        store_any(query_sum + r_q, splat_any(0.0f));
     }
-    /* query += q_tile */
+    /* query_sum += q_tile */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        vec_any query_in = (vec_any){0};
+        vec_any query_sum_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            query_in += load_any(q_tile + d * 64 + r_q);
+            query_sum_in += load_any(q_tile + d * 64 + r_q);
         }
-        store_any(query + r_q, load_any(query + r_q) + query_in);
+        store_any(query_sum + r_q, load_any(query_sum + r_q) + query_sum_in);
     }
-    /* query_3 = 0.0f */
+    /* query_sum_2 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        store_any(query_3 + r_q, splat_any(0.0f));
+        store_any(query_sum_2 + r_q, splat_any(0.0f));
     }
-    /* query_2 = q_tile - (query * 0.015625f); query_3 += query_2 * query_2 */
+    /* query = q_tile - (query_sum * 0.015625f); query_sum_2 += query * query */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        const vec_any t_0 = load_any(query + r_q) * 0.015625f;
-        vec_any query_3_in = (vec_any){0};
+        const vec_any t_0 = load_any(query_sum + r_q) * 0.015625f;
+        vec_any query_sum_2_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_2_new1 = load_any(q_tile + d * 64 + r_q) - t_0;
-            store_any(query_2 + d * 64 + r_q, query_2_new1);
-            query_3_in += query_2_new1 * query_2_new1;
+            const vec_any query_new1 = load_any(q_tile + d * 64 + r_q) - t_0;
+            store_any(query + d * 64 + r_q, query_new1);
+            query_sum_2_in += query_new1 * query_new1;
         }
-        store_any(query_3 + r_q, load_any(query_3 + r_q) + query_3_in);
+        store_any(query_sum_2 + r_q, load_any(query_sum_2 + r_q) + query_sum_2_in);
     }
-    /* query_5 = 0.0f */
+    /* query_sum_3 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        store_any(query_5 + r_q, splat_any(0.0f));
+        store_any(query_sum_3 + r_q, splat_any(0.0f));
     }
-    /* query_4 = query_2 * (1.0f / sqrt((query_3 * 0.015625f) + 1e-05f)); query_5 += query_4 */
+    /* query_2 = query * (1.0f / sqrt((query_sum_2 * 0.015625f) + 1e-05f)); query_sum_3 += query_2 */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        const vec_any t_2 = 1.0f / sqrt_any((load_any(query_3 + r_q) * 0.015625f) + 1e-05f);
-        vec_any query_5_in = (vec_any){0};
+        const vec_any t_2 = 1.0f / sqrt_any((load_any(query_sum_2 + r_q) * 0.015625f) + 1e-05f);
+        vec_any query_sum_3_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_4_new3 = load_any(query_2 + d * 64 + r_q) * t_2;
-            store_any(query_4 + d * 64 + r_q, query_4_new3);
-            query_5_in += query_4_new3;
+            const vec_any query_2_new3 = load_any(query + d * 64 + r_q) * t_2;
+            store_any(query_2 + d * 64 + r_q, query_2_new3);
+            query_sum_3_in += query_2_new3;
         }
-        store_any(query_5 + r_q, load_any(query_5 + r_q) + query_5_in);
+        store_any(query_sum_3 + r_q, load_any(query_sum_3 + r_q) + query_sum_3_in);
     }
-    /* query_7 = 0.0f */
+    /* query_sum_4 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        store_any(query_7 + r_q, splat_any(0.0f));
+        store_any(query_sum_4 + r_q, splat_any(0.0f));
     }
-    /* query_6 = query_4 - (query_5 * 0.015625f); query_7 += query_6 * query_6 */
+    /* query_3 = query_2 - (query_sum_3 * 0.015625f); query_sum_4 += query_3 * query_3 */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        const vec_any t_4 = load_any(query_5 + r_q) * 0.015625f;
-        vec_any query_7_in = (vec_any){0};
+        const vec_any t_4 = load_any(query_sum_3 + r_q) * 0.015625f;
+        vec_any query_sum_4_in = (vec_any){0};
         for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_6_new5 = load_any(query_4 + d * 64 + r_q) - t_4;
-            store_any(query_6 + d * 64 + r_q, query_6_new5);
-            query_7_in += query_6_new5 * query_6_new5;
+            const vec_any query_3_new5 = load_any(query_2 + d * 64 + r_q) - t_4;
+            store_any(query_3 + d * 64 + r_q, query_3_new5);
+            query_sum_4_in += query_3_new5 * query_3_new5;
         }
-        store_any(query_7 + r_q, load_any(query_7 + r_q) + query_7_in);
+        store_any(query_sum_4 + r_q, load_any(query_sum_4 + r_q) + query_sum_4_in);
     }
-    /* query_8 = 1.0f / sqrt((query_7 * 0.015625f) + 1e-05f) */
+    /* query_4 = 1.0f / sqrt((query_sum_4 * 0.015625f) + 1e-05f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        store_any(query_8 + r_q, 1.0f / sqrt_any((load_any(query_7 + r_q) * 0.015625f) + 1e-05f));
+        store_any(query_4 + r_q, 1.0f / sqrt_any((load_any(query_sum_4 + r_q) * 0.015625f) + 1e-05f));
     }
-    /* query_9 = ((query_6 * query_8) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+    /* query_5 = ((query_3 * query_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        const vec_any query_8_6 = load_any(query_8 + r_q);
+        const vec_any query_4_6 = load_any(query_4 + r_q);
         for (int64_t d = 0; d < 64; d++) {
-            store_any(query_9 + d * 64 + r_q, ((load_any(query_6 + d * 64 + r_q) * query_8_6) *
+            store_any(query_5 + d * 64 + r_q, ((load_any(query_3 + d * 64 + r_q) * query_4_6) *
                 sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
         }
     }
-    /* query_10[h][r_q] = sum over d of sketch_g1_w0 * query_9 */
-    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g1_w0, query_9 + r_q0, query_10 + r_q0);
-    /* query_11 = (query_10 * 0.5f) * (tanh((query_10 + (((query_10 * query_10) * query_10) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
+    /* query_w0[h][r_q] = sum over d of sketch_g1_w0 * query_5 */
+    dot7_any(round_up(r_q1 - r_q0, 4), sketch_g1_w0, query_5 + r_q0, query_w0 + r_q0);
+    /* query_6 = (query_w0 * 0.5f) * (tanh((query_w0 + (((query_w0 * query_w0) * query_w0) * 0.044715f)) * 0.7978846f) +
+       1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t h = 0; h < 512; h++) {
-            const vec_any query_10_7 = load_any(query_10 + h * 64 + r_q);
-            store_any(query_11 + h * 64 + r_q, (query_10_7 * 0.5f) * (tanh_any((query_10_7 + (((query_10_7 * query_10_7)
-                * query_10_7) * 0.044715f)) * 0.7978846f) + 1.0f));
+            const vec_any query_w0_7 = load_any(query_w0 + h * 64 + r_q);
+            store_any(query_6 + h * 64 + r_q, (query_w0_7 * 0.5f) * (tanh_any((query_w0_7 + (((query_w0_7 * query_w0_7)
+                * query_w0_7) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
-    /* query_12[r][r_q] = sum over h of sketch_g1_w1 * query_11 */
-    dot13_any(round_up(r_q1 - r_q0, 8), sketch_g1_w1, query_11 + r_q0, query_12 + r_q0);
-    /* query_13 = 0.0f */
+    /* query_w1[r][r_q] = sum over h of sketch_g1_w1 * query_6 */
+    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g1_w1, query_6 + r_q0, query_w1 + r_q0);
+    /* query_sum_5 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        store_any(query_13 + r_q, splat_any(0.0f));
+        store_any(query_sum_5 + r_q, splat_any(0.0f));
     }
-    /* query_13 += query_12 */
+    /* query_sum_5 += query_w1 */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        vec_any query_13_in = (vec_any){0};
+        vec_any query_sum_5_in = (vec_any){0};
         for (int64_t r = 0; r < 64; r++) {
-            query_13_in += load_any(query_12 + r * 64 + r_q);
+            query_sum_5_in += load_any(query_w1 + r * 64 + r_q);
         }
-        store_any(query_13 + r_q, load_any(query_13 + r_q) + query_13_in);
+        store_any(query_sum_5 + r_q, load_any(query_sum_5 + r_q) + query_sum_5_in);
     }
-    /* query_15 = 0.0f */
+    /* query_sum_6 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        store_any(query_15 + r_q, splat_any(0.0f));
+        store_any(query_sum_6 + r_q, splat_any(0.0f));
     }
-    /* query_14 = query_12 - (query_13 * 0.015625f); query_15 += query_14 * query_14 */
+    /* query_7 = query_w1 - (query_sum_5 * 0.015625f); query_sum_6 += query_7 * query_7 */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        const vec_any t_8 = load_any(query_13 + r_q) * 0.015625f;
-        vec_any query_15_in = (vec_any){0};
+        const vec_any t_8 = load_any(query_sum_5 + r_q) * 0.015625f;
+        vec_any query_sum_6_in = (vec_any){0};
         for (int64_t r = 0; r < 64; r++) {
-            const vec_any query_14_new9 = load_any(query_12 + r * 64 + r_q) - t_8;
-            store_any(query_14 + r * 64 + r_q, query_14_new9);
-            query_15_in += query_14_new9 * query_14_new9;
+            const vec_any query_7_new9 = load_any(query_w1 + r * 64 + r_q) - t_8;
+            store_any(query_7 + r * 64 + r_q, query_7_new9);
+            query_sum_6_in += query_7_new9 * query_7_new9;
         }
-        store_any(query_15 + r_q, load_any(query_15 + r_q) + query_15_in);
+        store_any(query_sum_6 + r_q, load_any(query_sum_6 + r_q) + query_sum_6_in);
     }
-    /* query_16 = ((query_14 * (1.0f / sqrt((query_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+    /* query_8 = ((query_7 * (1.0f / sqrt((query_sum_6 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
        sketch.g1.norm1.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        const vec_any t_10 = 1.0f / sqrt_any((load_any(query_15 + r_q) * 0.015625f) + 1e-05f);
+        const vec_any t_10 = 1.0f / sqrt_any((load_any(query_sum_6 + r_q) * 0.015625f) + 1e-05f);
         for (int64_t r = 0; r < 64; r++) {
-            store_any(query_16 + r * 64 + r_q, ((load_any(query_14 + r * 64 + r_q) * t_10) * sketch_g1_norm1_weight[r])
-                + sketch_g1_norm1_bias[r]);
+            store_any(query_8 + r * 64 + r_q, ((load_any(query_7 + r * 64 + r_q) * t_10) * sketch_g1_norm1_weight[r]) +
+                sketch_g1_norm1_bias[r]);
         }
     }
-    /* query_17[h][r_q] = sum over r of sketch_g1_w2 * query_16 */
-    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g1_w2, query_16 + r_q0, query_17 + r_q0);
-    /* query_18 = (query_17 * 0.5f) * (tanh((query_17 + (((query_17 * query_17) * query_17) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
+    /* query_w2[h][r_q] = sum over r of sketch_g1_w2 * query_8 */
+    dot7_any(round_up(r_q1 - r_q0, 4), sketch_g1_w2, query_8 + r_q0, query_w2 + r_q0);
+    /* query_9 = (query_w2 * 0.5f) * (tanh((query_w2 + (((query_w2 * query_w2) * query_w2) * 0.044715f)) * 0.7978846f) +
+       1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t h = 0; h < 512; h++) {
-            const vec_any query_17_11 = load_any(query_17 + h * 64 + r_q);
-            store_any(query_18 + h * 64 + r_q, (query_17_11 * 0.5f) * (tanh_any((query_17_11 + (((query_17_11 *
-                query_17_11) * query_17_11) * 0.044715f)) * 0.7978846f) + 1.0f));
+            const vec_any query_w2_11 = load_any(query_w2 + h * 64 + r_q);
+            store_any(query_9 + h * 64 + r_q, (query_w2_11 * 0.5f) * (tanh_any((query_w2_11 + (((query_w2_11 *
+                query_w2_11) * query_w2_11) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
-    /* query_19[r][r_q] = sum over h of sketch_g1_w3 * query_18 */
-    dot13_any(round_up(r_q1 - r_q0, 8), sketch_g1_w3, query_18 + r_q0, query_19 + r_q0);
-    /* query_20 = ((query_6 * query_8) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+    /* query_w3[r][r_q] = sum over h of sketch_g1_w3 * query_9 */
+    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g1_w3, query_9 + r_q0, query_w3 + r_q0);
+    /* query_10 = ((query_3 * query_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        const vec_any query_8_12 = load_any(query_8 + r_q);
+        const vec_any query_4_12 = load_any(query_4 + r_q);
         for (int64_t d = 0; d < 64; d++) {
-            store_any(query_20 + d * 64 + r_q, ((load_any(query_6 + d * 64 + r_q) * query_8_12) *
+            store_any(query_10 + d * 64 + r_q, ((load_any(query_3 + d * 64 + r_q) * query_4_12) *
                 sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
         }
     }
-    /* query_21[h][r_q] = sum over d of sketch_g2_w0 * query_20 */
-    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g2_w0, query_20 + r_q0, query_21 + r_q0);
-    /* query_22 = (query_21 * 0.5f) * (tanh((query_21 + (((query_21 * query_21) * query_21) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
+    /* query_w0_2[h][r_q] = sum over d of sketch_g2_w0 * query_10 */
+    dot7_any(round_up(r_q1 - r_q0, 4), sketch_g2_w0, query_10 + r_q0, query_w0_2 + r_q0);
+    /* query_11 = (query_w0_2 * 0.5f) * (tanh((query_w0_2 + (((query_w0_2 * query_w0_2) * query_w0_2) * 0.044715f)) *
+       0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t h = 0; h < 512; h++) {
-            const vec_any query_21_13 = load_any(query_21 + h * 64 + r_q);
-            store_any(query_22 + h * 64 + r_q, (query_21_13 * 0.5f) * (tanh_any((query_21_13 + (((query_21_13 *
-                query_21_13) * query_21_13) * 0.044715f)) * 0.7978846f) + 1.0f));
+            const vec_any query_w0_2_13 = load_any(query_w0_2 + h * 64 + r_q);
+            store_any(query_11 + h * 64 + r_q, (query_w0_2_13 * 0.5f) * (tanh_any((query_w0_2_13 + (((query_w0_2_13 *
+                query_w0_2_13) * query_w0_2_13) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
-    /* query_23[r][r_q] = sum over h of sketch_g2_w1 * query_22 */
-    dot13_any(round_up(r_q1 - r_q0, 8), sketch_g2_w1, query_22 + r_q0, query_23 + r_q0);
-    /* query_24 = 0.0f */
+    /* query_w1_2[r][r_q] = sum over h of sketch_g2_w1 * query_11 */
+    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g2_w1, query_11 + r_q0, query_w1_2 + r_q0);
+    /* query_sum_7 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        store_any(query_24 + r_q, splat_any(0.0f));
+        store_any(query_sum_7 + r_q, splat_any(0.0f));
     }
-    /* query_24 += query_23 */
+    /* query_sum_7 += query_w1_2 */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        vec_any query_24_in = (vec_any){0};
+        vec_any query_sum_7_in = (vec_any){0};
         for (int64_t r = 0; r < 64; r++) {
-            query_24_in += load_any(query_23 + r * 64 + r_q);
+            query_sum_7_in += load_any(query_w1_2 + r * 64 + r_q);
         }
-        store_any(query_24 + r_q, load_any(query_24 + r_q) + query_24_in);
+        store_any(query_sum_7 + r_q, load_any(query_sum_7 + r_q) + query_sum_7_in);
     }
-    /* query_26 = 0.0f */
+    /* query_sum_8 = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        store_any(query_26 + r_q, splat_any(0.0f));
+        store_any(query_sum_8 + r_q, splat_any(0.0f));
     }
-    /* query_25 = query_23 - (query_24 * 0.015625f); query_26 += query_25 * query_25 */
+    /* query_12 = query_w1_2 - (query_sum_7 * 0.015625f); query_sum_8 += query_12 * query_12 */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        const vec_any t_14 = load_any(query_24 + r_q) * 0.015625f;
-        vec_any query_26_in = (vec_any){0};
+        const vec_any t_14 = load_any(query_sum_7 + r_q) * 0.015625f;
+        vec_any query_sum_8_in = (vec_any){0};
         for (int64_t r = 0; r < 64; r++) {
-            const vec_any query_25_new15 = load_any(query_23 + r * 64 + r_q) - t_14;
-            store_any(query_25 + r * 64 + r_q, query_25_new15);
-            query_26_in += query_25_new15 * query_25_new15;
+            const vec_any query_12_new15 = load_any(query_w1_2 + r * 64 + r_q) - t_14;
+            store_any(query_12 + r * 64 + r_q, query_12_new15);
+            query_sum_8_in += query_12_new15 * query_12_new15;
         }
-        store_any(query_26 + r_q, load_any(query_26 + r_q) + query_26_in);
+        store_any(query_sum_8 + r_q, load_any(query_sum_8 + r_q) + query_sum_8_in);
     }
-    /* query_27 = ((query_25 * (1.0f / sqrt((query_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+    /* query_13 = ((query_12 * (1.0f / sqrt((query_sum_8 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
        sketch.g2.norm1.bias */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        const vec_any t_16 = 1.0f / sqrt_any((load_any(query_26 + r_q) * 0.015625f) + 1e-05f);
+        const vec_any t_16 = 1.0f / sqrt_any((load_any(query_sum_8 + r_q) * 0.015625f) + 1e-05f);
         for (int64_t r = 0; r < 64; r++) {
-            store_any(query_27 + r * 64 + r_q, ((load_any(query_25 + r * 64 + r_q) * t_16) * sketch_g2_norm1_weight[r])
+            store_any(query_13 + r * 64 + r_q, ((load_any(query_12 + r * 64 + r_q) * t_16) * sketch_g2_norm1_weight[r])
                 + sketch_g2_norm1_bias[r]);
         }
     }
-    /* query_28[h][r_q] = sum over r of sketch_g2_w2 * query_27 */
-    dot7_any(round_up(r_q1 - r_q0, 8), sketch_g2_w2, query_27 + r_q0, query_28 + r_q0);
-    /* query_29 = (query_28 * 0.5f) * (tanh((query_28 + (((query_28 * query_28) * query_28) * 0.044715f)) * 0.7978846f)
-       + 1.0f) */
+    /* query_w2_2[h][r_q] = sum over r of sketch_g2_w2 * query_13 */
+    dot7_any(round_up(r_q1 - r_q0, 4), sketch_g2_w2, query_13 + r_q0, query_w2_2 + r_q0);
+    /* query_14 = (query_w2_2 * 0.5f) * (tanh((query_w2_2 + (((query_w2_2 * query_w2_2) * query_w2_2) * 0.044715f)) *
+       0.7978846f) + 1.0f) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t h = 0; h < 512; h++) {
-            const vec_any query_28_17 = load_any(query_28 + h * 64 + r_q);
-            store_any(query_29 + h * 64 + r_q, (query_28_17 * 0.5f) * (tanh_any((query_28_17 + (((query_28_17 *
-                query_28_17) * query_28_17) * 0.044715f)) * 0.7978846f) + 1.0f));
+            const vec_any query_w2_2_17 = load_any(query_w2_2 + h * 64 + r_q);
+            store_any(query_14 + h * 64 + r_q, (query_w2_2_17 * 0.5f) * (tanh_any((query_w2_2_17 + (((query_w2_2_17 *
+                query_w2_2_17) * query_w2_2_17) * 0.044715f)) * 0.7978846f) + 1.0f));
         }
     }
-    /* query_30[r][r_q] = sum over h of sketch_g2_w3 * query_29 */
-    dot13_any(round_up(r_q1 - r_q0, 8), sketch_g2_w3, query_29 + r_q0, query_30 + r_q0);
-    /* query_31 = tanh((query_19 * query_30) * 0.125f) * 8.0f */
+    /* query_w3_2[r][r_q] = sum over h of sketch_g2_w3 * query_14 */
+    dot13_any(round_up(r_q1 - r_q0, 4), sketch_g2_w3, query_14 + r_q0, query_w3_2 + r_q0);
+    /* query_15 = tanh((query_w3 * query_w3_2) * 0.125f) * 8.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
         for (int64_t r = 0; r < 64; r++) {
-            store_any(query_31 + r * 64 + r_q, tanh_any((load_any(query_19 + r * 64 + r_q) * load_any(query_30 + r * 64
-                + r_q)) * 0.125f) * 8.0f);
+            store_any(query_15 + r * 64 + r_q, tanh_any((load_any(query_w3 + r * 64 + r_q) * load_any(query_w3_2 + r *
+                64 + r_q)) * 0.125f) * 8.0f);
         }
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 APART void polysketch_learned_r64_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1296896); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
+    const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
+    float *const carried_sum = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1296896); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-        store_any(carried + r_q, splat_any(0.0f));
-        store_any(carried_compensation + r_q, splat_any(0.0f));
+        store_any(carried_sum + r_q, splat_any(0.0f));
+        store_any(carried_sum_compensation + r_q, splat_any(0.0f));
     }
-    /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(carried_2 + r_q * 64 + e, splat_any(0.0f));
-                store_any(carried_2_compensation + r_q * 64 + e, splat_any(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + r_q * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + r_q * 64 + e, splat_any(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -9501,346 +9757,346 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
     const float *const sketch_g2_norm1_bias = call->params->sketch_g2_norm1_bias;
     const float *const sketch_g2_w2 = call->params->sketch_g2_w2;
     const float *const sketch_g2_w3 = call->params->sketch_g2_w3;
-    float *const key = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_3 = (float *)(void *)(part->work + 512); /* [j: 128] */
-    float *const query_31 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
-    float *const key_5 = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_7 = (float *)(void *)(part->work + 512); /* [j: 128] */
-    float *const key_9 = (float *)(void *)(part->work + 1024); /* [d: 64, j: 128 of 144] */
-    float *const key_10 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
-    float *const key_11 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
-    float *const key_12 = (float *)(void *)(part->work + 1024); /* [r: 64, j: 128 of 144] */
-    float *const key_13 = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_15 = (float *)(void *)(part->work + 37888); /* [j: 128] */
-    float *const key_17 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
-    float *const key_18 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
-    float *const key_19 = (float *)(void *)(part->work + 1024); /* [r: 64, j: 128 of 144] */
-    float *const key_21 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
-    float *const key_22 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
-    float *const key_23 = (float *)(void *)(part->work + 443392); /* [r: 64, j: 128 of 144] */
-    float *const key_24 = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_26 = (float *)(void *)(part->work + 512); /* [j: 128] */
-    float *const key_28 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
-    float *const key_29 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
-    float *const key_30 = (float *)(void *)(part->work + 443392); /* [r: 64, j: 128 of 144] */
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const query_15 = (float *)(void *)(part->shared + 1263872); /* [r: 64, r_q: 64] */
+    float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_sum_4 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const key_4 = (float *)(void *)(part->work + 1024); /* [d: 64, j: 128 of 144] */
+    float *const key_w0 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
+    float *const key_5 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
+    float *const key_w1 = (float *)(void *)(part->work + 1024); /* [r: 64, j: 128 of 144] */
+    float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_sum_6 = (float *)(void *)(part->work + 37888); /* [j: 128] */
+    float *const key_w2 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
+    float *const key_8 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
+    float *const key_w3 = (float *)(void *)(part->work + 1024); /* [r: 64, j: 128 of 144] */
+    float *const key_w0_2 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
+    float *const key_10 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
+    float *const key_w1_2 = (float *)(void *)(part->work + 443392); /* [r: 64, j: 128 of 144] */
+    float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_sum_8 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const key_w2_2 = (float *)(void *)(part->work + 37888); /* [h: 512, j: 128 of 144] */
+    float *const key_13 = (float *)(void *)(part->work + 332800); /* [h: 192, j: 128 of 144] */
+    float *const key_w3_2 = (float *)(void *)(part->work + 443392); /* [r: 64, j: 128 of 144] */
     float *const score = (float *)(void *)(part->work + 37888); /* [r_q: 64, j: 128 of 144] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
     float *const k_tile = (float *)(void *)(part->work + 443392); /* [d: 64, j: 128 of 144] */
-    /* state = 0.0f */
+    /* state_sum = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q += 4) {
-        store_any(state + (chunk - chunk0) * 4160 + r_q, splat_any(0.0f));
+        store_any(state_sum + (chunk - chunk0) * 4160 + r_q, splat_any(0.0f));
     }
-    /* state_2 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_any(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 4160 + r_q * 64 + e, splat_any(0.0f));
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* k_tile = k, with zeros beyond the last row */
         transpose_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144);
         for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
             for (int64_t d = 0; d < 64; d++) k_tile[d * 144 + j] = 0;
-        /* key = 0.0f */
+        /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key + j, splat_any(0.0f));
+            store_any(key_sum + j, splat_any(0.0f));
         }
-        /* key += k_tile */
+        /* key_sum += k_tile */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                key_in[u] = (vec_any){0};
+            vec_any key_sum_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_in[vector] = (vec_any){0};
             }
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_in[u] += load_any(k_tile + d * 144 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    key_sum_in[vector] += load_any(k_tile + d * 144 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key + j, load_any(key + j) + key_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
             }
         }
-        /* key_3 = 0.0f */
+        /* key_sum_2 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_3 + j, splat_any(0.0f));
+            store_any(key_sum_2 + j, splat_any(0.0f));
         }
-        /* k_tile = k_tile - (key * 0.015625f); key_3 += k_tile * k_tile */
+        /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_19 = load_any(key + j) * 0.015625f;
-            vec_any key_3_in = (vec_any){0};
+            const vec_any t_19 = load_any(key_sum + j) * 0.015625f;
+            vec_any key_sum_2_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_18 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new20 = k_tile_18 - t_19;
                 store_any(k_tile + d * 144 + j, k_tile_new20);
-                key_3_in += k_tile_new20 * k_tile_new20;
+                key_sum_2_in += k_tile_new20 * k_tile_new20;
             }
-            store_any(key_3 + j, load_any(key_3 + j) + key_3_in);
+            store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
         }
-        /* key_5 = 0.0f */
+        /* key_sum_3 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_5 + j, splat_any(0.0f));
+            store_any(key_sum_3 + j, splat_any(0.0f));
         }
-        /* k_tile = k_tile * (1.0f / sqrt((key_3 * 0.015625f) + 1e-05f)); key_5 += k_tile */
+        /* k_tile = k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f)); key_sum_3 += k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_22 = 1.0f / sqrt_any((load_any(key_3 + j) * 0.015625f) + 1e-05f);
-            vec_any key_5_in = (vec_any){0};
+            const vec_any t_22 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            vec_any key_sum_3_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_21 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new23 = k_tile_21 * t_22;
                 store_any(k_tile + d * 144 + j, k_tile_new23);
-                key_5_in += k_tile_new23;
+                key_sum_3_in += k_tile_new23;
             }
-            store_any(key_5 + j, load_any(key_5 + j) + key_5_in);
+            store_any(key_sum_3 + j, load_any(key_sum_3 + j) + key_sum_3_in);
         }
-        /* key_7 = 0.0f */
+        /* key_sum_4 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_7 + j, splat_any(0.0f));
+            store_any(key_sum_4 + j, splat_any(0.0f));
         }
-        /* k_tile = k_tile - (key_5 * 0.015625f); key_7 += k_tile * k_tile */
+        /* k_tile = k_tile - (key_sum_3 * 0.015625f); key_sum_4 += k_tile * k_tile */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_25 = load_any(key_5 + j) * 0.015625f;
-            vec_any key_7_in = (vec_any){0};
+            const vec_any t_25 = load_any(key_sum_3 + j) * 0.015625f;
+            vec_any key_sum_4_in = (vec_any){0};
             for (int64_t d = 0; d < 64; d++) {
                 const vec_any k_tile_24 = load_any(k_tile + d * 144 + j);
                 const vec_any k_tile_new26 = k_tile_24 - t_25;
                 store_any(k_tile + d * 144 + j, k_tile_new26);
-                key_7_in += k_tile_new26 * k_tile_new26;
+                key_sum_4_in += k_tile_new26 * k_tile_new26;
             }
-            store_any(key_7 + j, load_any(key_7 + j) + key_7_in);
+            store_any(key_sum_4 + j, load_any(key_sum_4 + j) + key_sum_4_in);
         }
-        /* key_7 = 1.0f / sqrt((key_7 * 0.015625f) + 1e-05f) */
+        /* key_sum_4 = 1.0f / sqrt((key_sum_4 * 0.015625f) + 1e-05f) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_7 + j, 1.0f / sqrt_any((load_any(key_7 + j) * 0.015625f) + 1e-05f));
+            store_any(key_sum_4 + j, 1.0f / sqrt_any((load_any(key_sum_4 + j) * 0.015625f) + 1e-05f));
         }
-        /* key_9 = ((k_tile * key_7) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
+        /* key_4 = ((k_tile * key_sum_4) * sketch.g1.norm0.weight) + sketch.g1.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_7_27 = load_any(key_7 + j);
+            const vec_any key_sum_4_27 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(key_9 + d * 144 + j, ((load_any(k_tile + d * 144 + j) * key_7_27) * sketch_g1_norm0_weight[d])
-                    + sketch_g1_norm0_bias[d]);
+                store_any(key_4 + d * 144 + j, ((load_any(k_tile + d * 144 + j) * key_sum_4_27) *
+                    sketch_g1_norm0_weight[d]) + sketch_g1_norm0_bias[d]);
             }
         }
-        /* key_10[h][j] = sum over d of sketch_g1_w0 * key_9 */
-        dot14_any(round_up(j1 - j0, 8), sketch_g1_w0, key_9, key_10);
-        /* key_12 = 0.0f */
+        /* key_w0[h][j] = sum over d of sketch_g1_w0 * key_4 */
+        dot14_any(round_up(j1 - j0, 4), sketch_g1_w0, key_4, key_w0);
+        /* key_w1 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_12 + r * 144 + j, splat_any(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_w1 + r * 144 + j, splat_any(0.0f));
                 }
             }
         }
         for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
             const int64_t h1 = min(h0 + 192, h_end);
-            /* key_11 = (key_10 * 0.5f) * (tanh((key_10 + (((key_10 * key_10) * key_10) * 0.044715f)) * 0.7978846f) +
+            /* key_5 = (key_w0 * 0.5f) * (tanh((key_w0 + (((key_w0 * key_w0) * key_w0) * 0.044715f)) * 0.7978846f) +
                1.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 for (int64_t h = h0; h < h1; h++) {
-                    const vec_any key_10_28 = load_any(key_10 + h * 144 + j);
-                    store_any(key_11 + (h - h0) * 144 + j, (key_10_28 * 0.5f) * (tanh_any((key_10_28 + (((key_10_28 *
-                        key_10_28) * key_10_28) * 0.044715f)) * 0.7978846f) + 1.0f));
+                    const vec_any key_w0_28 = load_any(key_w0 + h * 144 + j);
+                    store_any(key_5 + (h - h0) * 144 + j, (key_w0_28 * 0.5f) * (tanh_any((key_w0_28 + (((key_w0_28 *
+                        key_w0_28) * key_w0_28) * 0.044715f)) * 0.7978846f) + 1.0f));
                 }
             }
-            /* key_12[r][j] += sum over h of sketch_g1_w1 * key_11 */
-            dot15_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w1 + h0 * 64, key_11, key_12);
+            /* key_w1[r][j] += sum over h of sketch_g1_w1 * key_5 */
+            dot15_any(round_up(j1 - j0, 4), h1 - h0, sketch_g1_w1 + h0 * 64, key_5, key_w1);
         }
-        /* key_13 = 0.0f */
+        /* key_sum_5 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_13 + j, splat_any(0.0f));
+            store_any(key_sum_5 + j, splat_any(0.0f));
         }
-        /* key_13 += key_12 */
+        /* key_sum_5 += key_w1 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_13_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                key_13_in[u] = (vec_any){0};
+            vec_any key_sum_5_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_5_in[vector] = (vec_any){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_13_in[u] += load_any(key_12 + r * 144 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    key_sum_5_in[vector] += load_any(key_w1 + r * 144 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key_13 + j, load_any(key_13 + j) + key_13_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum_5 + j, load_any(key_sum_5 + j) + key_sum_5_in[vector]);
             }
         }
-        /* key_15 = 0.0f */
+        /* key_sum_6 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_15 + j, splat_any(0.0f));
+            store_any(key_sum_6 + j, splat_any(0.0f));
         }
-        /* key_12 = key_12 - (key_13 * 0.015625f); key_15 += key_12 * key_12 */
+        /* key_w1 = key_w1 - (key_sum_5 * 0.015625f); key_sum_6 += key_w1 * key_w1 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_30 = load_any(key_13 + j) * 0.015625f;
-            vec_any key_15_in = (vec_any){0};
+            const vec_any t_30 = load_any(key_sum_5 + j) * 0.015625f;
+            vec_any key_sum_6_in = (vec_any){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_any key_12_29 = load_any(key_12 + r * 144 + j);
-                const vec_any key_12_new31 = key_12_29 - t_30;
-                store_any(key_12 + r * 144 + j, key_12_new31);
-                key_15_in += key_12_new31 * key_12_new31;
+                const vec_any key_w1_29 = load_any(key_w1 + r * 144 + j);
+                const vec_any key_w1_new31 = key_w1_29 - t_30;
+                store_any(key_w1 + r * 144 + j, key_w1_new31);
+                key_sum_6_in += key_w1_new31 * key_w1_new31;
             }
-            store_any(key_15 + j, load_any(key_15 + j) + key_15_in);
+            store_any(key_sum_6 + j, load_any(key_sum_6 + j) + key_sum_6_in);
         }
-        /* key_12 = ((key_12 * (1.0f / sqrt((key_15 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
+        /* key_w1 = ((key_w1 * (1.0f / sqrt((key_sum_6 * 0.015625f) + 1e-05f))) * sketch.g1.norm1.weight) +
            sketch.g1.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_32 = 1.0f / sqrt_any((load_any(key_15 + j) * 0.015625f) + 1e-05f);
+            const vec_any t_32 = 1.0f / sqrt_any((load_any(key_sum_6 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_12 + r * 144 + j, ((load_any(key_12 + r * 144 + j) * t_32) * sketch_g1_norm1_weight[r]) +
+                store_any(key_w1 + r * 144 + j, ((load_any(key_w1 + r * 144 + j) * t_32) * sketch_g1_norm1_weight[r]) +
                     sketch_g1_norm1_bias[r]);
             }
         }
-        /* key_17[h][j] = sum over r of sketch_g1_w2 * key_12 */
-        dot14_any(round_up(j1 - j0, 8), sketch_g1_w2, key_12, key_17);
-        /* key_19 = 0.0f */
+        /* key_w2[h][j] = sum over r of sketch_g1_w2 * key_w1 */
+        dot14_any(round_up(j1 - j0, 4), sketch_g1_w2, key_w1, key_w2);
+        /* key_w3 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_19 + r * 144 + j, splat_any(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_w3 + r * 144 + j, splat_any(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_18 = (key_17 * 0.5f) * (tanh((key_17 + (((key_17 * key_17) * key_17) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_8 = (key_w2 * 0.5f) * (tanh((key_w2 + (((key_w2 * key_w2) * key_w2) * 0.044715f)) * 0.7978846f) +
+                   1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any key_17_33 = load_any(key_17 + h * 144 + j);
-                        store_any(key_18 + (h - h0) * 144 + j, (key_17_33 * 0.5f) * (tanh_any((key_17_33 + (((key_17_33
-                            * key_17_33) * key_17_33) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any key_w2_33 = load_any(key_w2 + h * 144 + j);
+                        store_any(key_8 + (h - h0) * 144 + j, (key_w2_33 * 0.5f) * (tanh_any((key_w2_33 + (((key_w2_33 *
+                            key_w2_33) * key_w2_33) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_19[r][j] += sum over h of sketch_g1_w3 * key_18 */
-                dot15_any(round_up(j1 - j0, 8), h1 - h0, sketch_g1_w3 + h0 * 64, key_18, key_19);
+                /* key_w3[r][j] += sum over h of sketch_g1_w3 * key_8 */
+                dot15_any(round_up(j1 - j0, 4), h1 - h0, sketch_g1_w3 + h0 * 64, key_8, key_w3);
             }
         }
-        /* k_tile = ((k_tile * key_7) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
+        /* k_tile = ((k_tile * key_sum_4) * sketch.g2.norm0.weight) + sketch.g2.norm0.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any key_7_34 = load_any(key_7 + j);
+            const vec_any key_sum_4_34 = load_any(key_sum_4 + j);
             for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 144 + j, ((load_any(k_tile + d * 144 + j) * key_7_34) *
+                store_any(k_tile + d * 144 + j, ((load_any(k_tile + d * 144 + j) * key_sum_4_34) *
                     sketch_g2_norm0_weight[d]) + sketch_g2_norm0_bias[d]);
             }
         }
-        /* key_21[h][j] = sum over d of sketch_g2_w0 * k_tile */
-        dot14_any(round_up(j1 - j0, 8), sketch_g2_w0, k_tile, key_21);
-        /* key_23 = 0.0f */
+        /* key_w0_2[h][j] = sum over d of sketch_g2_w0 * k_tile */
+        dot14_any(round_up(j1 - j0, 4), sketch_g2_w0, k_tile, key_w0_2);
+        /* key_w1_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_23 + r * 144 + j, splat_any(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_w1_2 + r * 144 + j, splat_any(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_22 = (key_21 * 0.5f) * (tanh((key_21 + (((key_21 * key_21) * key_21) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_10 = (key_w0_2 * 0.5f) * (tanh((key_w0_2 + (((key_w0_2 * key_w0_2) * key_w0_2) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any key_21_35 = load_any(key_21 + h * 144 + j);
-                        store_any(key_22 + (h - h0) * 144 + j, (key_21_35 * 0.5f) * (tanh_any((key_21_35 + (((key_21_35
-                            * key_21_35) * key_21_35) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any key_w0_2_35 = load_any(key_w0_2 + h * 144 + j);
+                        store_any(key_10 + (h - h0) * 144 + j, (key_w0_2_35 * 0.5f) * (tanh_any((key_w0_2_35 +
+                            (((key_w0_2_35 * key_w0_2_35) * key_w0_2_35) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_23[r][j] += sum over h of sketch_g2_w1 * key_22 */
-                dot15_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w1 + h0 * 64, key_22, key_23);
+                /* key_w1_2[r][j] += sum over h of sketch_g2_w1 * key_10 */
+                dot15_any(round_up(j1 - j0, 4), h1 - h0, sketch_g2_w1 + h0 * 64, key_10, key_w1_2);
             }
         }
-        /* key_24 = 0.0f */
+        /* key_sum_7 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_24 + j, splat_any(0.0f));
+            store_any(key_sum_7 + j, splat_any(0.0f));
         }
-        /* key_24 += key_23 */
+        /* key_sum_7 += key_w1_2 */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_24_in[2];
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                key_24_in[u] = (vec_any){0};
+            vec_any key_sum_7_in[2];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                key_sum_7_in[vector] = (vec_any){0};
             }
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    key_24_in[u] += load_any(key_23 + r * 144 + j);
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    key_sum_7_in[vector] += load_any(key_w1_2 + r * 144 + j);
                 }
             }
-            UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                store_any(key_24 + j, load_any(key_24 + j) + key_24_in[u]);
+            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                store_any(key_sum_7 + j, load_any(key_sum_7 + j) + key_sum_7_in[vector]);
             }
         }
-        /* key_26 = 0.0f */
+        /* key_sum_8 = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_26 + j, splat_any(0.0f));
+            store_any(key_sum_8 + j, splat_any(0.0f));
         }
-        /* key_23 = key_23 - (key_24 * 0.015625f); key_26 += key_23 * key_23 */
+        /* key_w1_2 = key_w1_2 - (key_sum_7 * 0.015625f); key_sum_8 += key_w1_2 * key_w1_2 */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_37 = load_any(key_24 + j) * 0.015625f;
-            vec_any key_26_in = (vec_any){0};
+            const vec_any t_37 = load_any(key_sum_7 + j) * 0.015625f;
+            vec_any key_sum_8_in = (vec_any){0};
             for (int64_t r = 0; r < 64; r++) {
-                const vec_any key_23_36 = load_any(key_23 + r * 144 + j);
-                const vec_any key_23_new38 = key_23_36 - t_37;
-                store_any(key_23 + r * 144 + j, key_23_new38);
-                key_26_in += key_23_new38 * key_23_new38;
+                const vec_any key_w1_2_36 = load_any(key_w1_2 + r * 144 + j);
+                const vec_any key_w1_2_new38 = key_w1_2_36 - t_37;
+                store_any(key_w1_2 + r * 144 + j, key_w1_2_new38);
+                key_sum_8_in += key_w1_2_new38 * key_w1_2_new38;
             }
-            store_any(key_26 + j, load_any(key_26 + j) + key_26_in);
+            store_any(key_sum_8 + j, load_any(key_sum_8 + j) + key_sum_8_in);
         }
-        /* key_23 = ((key_23 * (1.0f / sqrt((key_26 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
+        /* key_w1_2 = ((key_w1_2 * (1.0f / sqrt((key_sum_8 * 0.015625f) + 1e-05f))) * sketch.g2.norm1.weight) +
            sketch.g2.norm1.bias */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_39 = 1.0f / sqrt_any((load_any(key_26 + j) * 0.015625f) + 1e-05f);
+            const vec_any t_39 = 1.0f / sqrt_any((load_any(key_sum_8 + j) * 0.015625f) + 1e-05f);
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_23 + r * 144 + j, ((load_any(key_23 + r * 144 + j) * t_39) * sketch_g2_norm1_weight[r]) +
-                    sketch_g2_norm1_bias[r]);
+                store_any(key_w1_2 + r * 144 + j, ((load_any(key_w1_2 + r * 144 + j) * t_39) *
+                    sketch_g2_norm1_weight[r]) + sketch_g2_norm1_bias[r]);
             }
         }
-        /* key_28[h][j] = sum over r of sketch_g2_w2 * key_23 */
-        dot14_any(round_up(j1 - j0, 8), sketch_g2_w2, key_23, key_28);
-        /* key_30 = 0.0f */
+        /* key_w2_2[h][j] = sum over r of sketch_g2_w2 * key_w1_2 */
+        dot14_any(round_up(j1 - j0, 4), sketch_g2_w2, key_w1_2, key_w2_2);
+        /* key_w3_2 = 0.0f */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r = 0; r < 64; r++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
-                    store_any(key_30 + r * 144 + j, splat_any(0.0f));
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                    store_any(key_w3_2 + r * 144 + j, splat_any(0.0f));
                 }
             }
         }
         {
             for (int64_t h0 = 0, h_end = 512; h0 < h_end; h0 += 192) {
                 const int64_t h1 = min(h0 + 192, h_end);
-                /* key_29 = (key_28 * 0.5f) * (tanh((key_28 + (((key_28 * key_28) * key_28) * 0.044715f)) * 0.7978846f)
-                   + 1.0f) */
+                /* key_13 = (key_w2_2 * 0.5f) * (tanh((key_w2_2 + (((key_w2_2 * key_w2_2) * key_w2_2) * 0.044715f)) *
+                   0.7978846f) + 1.0f) */
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     for (int64_t h = h0; h < h1; h++) {
-                        const vec_any key_28_40 = load_any(key_28 + h * 144 + j);
-                        store_any(key_29 + (h - h0) * 144 + j, (key_28_40 * 0.5f) * (tanh_any((key_28_40 + (((key_28_40
-                            * key_28_40) * key_28_40) * 0.044715f)) * 0.7978846f) + 1.0f));
+                        const vec_any key_w2_2_40 = load_any(key_w2_2 + h * 144 + j);
+                        store_any(key_13 + (h - h0) * 144 + j, (key_w2_2_40 * 0.5f) * (tanh_any((key_w2_2_40 +
+                            (((key_w2_2_40 * key_w2_2_40) * key_w2_2_40) * 0.044715f)) * 0.7978846f) + 1.0f));
                     }
                 }
-                /* key_30[r][j] += sum over h of sketch_g2_w3 * key_29 */
-                dot15_any(round_up(j1 - j0, 8), h1 - h0, sketch_g2_w3 + h0 * 64, key_29, key_30);
+                /* key_w3_2[r][j] += sum over h of sketch_g2_w3 * key_13 */
+                dot15_any(round_up(j1 - j0, 4), h1 - h0, sketch_g2_w3 + h0 * 64, key_13, key_w3_2);
             }
         }
-        /* key_19 = tanh((key_19 * key_30) * 0.125f) * 8.0f */
+        /* key_w3 = tanh((key_w3 * key_w3_2) * 0.125f) * 8.0f */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < 64; r++) {
-                store_any(key_19 + r * 144 + j, tanh_any((load_any(key_19 + r * 144 + j) * load_any(key_30 + r * 144 +
+                store_any(key_w3 + r * 144 + j, tanh_any((load_any(key_w3 + r * 144 + j) * load_any(key_w3_2 + r * 144 +
                     j)) * 0.125f) * 8.0f);
             }
         }
-        /* score[r_q][j] = sum over r of query_31 * key_19 */
-        dot16_any(round_up(j1 - j0, 8), rows, query_31, key_19, score);
+        /* score[r_q][j] = sum over r of query_15 * key_w3 */
+        dot16_any(round_up(j1 - j0, 4), rows, query_15, key_w3, score);
         /* score = score * score */
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
             for (int64_t r_q = 0; r_q < rows; r_q++) {
-                UNROLL for (int64_t u = 0, j = j_first; u < 2; u++, j += 4) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
                     const vec_any score_41 = load_any(score + r_q * 144 + j);
                     store_any(score + r_q * 144 + j, score_41 * score_41);
                 }
             }
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r_q % n_q) + (n_k - n_q)), score, 0.0f) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_42 = j0 + j + lane_any;
@@ -9850,7 +10106,7 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                 }
             }
         }
-        /* state += score */
+        /* state_sum += score */
         for (int64_t r_q = 0; r_q < rows; r_q++) {
             vec_any lane_sums = splat_any(0);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -9859,82 +10115,82 @@ APART void polysketch_learned_r64_few_keys_any(const struct call *call, int64_t 
                     mask_any), term, splat_any(0));
             }
             const float total = lane_sum_any(lane_sums);
-            state[(chunk - chunk0) * 4160 + r_q] += total;
+            state_sum[(chunk - chunk0) * 4160 + r_q] += total;
         }
-        /* state_2[r_q][e] += sum over j of score * v */
+        /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
-            dot17_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            0)) { /* infinity and NaN affect only queries that see them */
+            dot17_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 mask_any seen[32];
                 const int64_t t_43 = (r_q % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_43, mask_any);
                 }
-                add_seen_lanes_any(64, state_2 + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                add_seen_lanes_any(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
                     v_row, j1 - j0, seen);
             }
         } else
-            dot18_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 4160);
+            dot18_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 APART void polysketch_learned_r64_few_fold_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1296896); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
+    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1296896); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1297152); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried += state */
+        /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q += 4) {
-            add_any(carried + r_q, carried_compensation + r_q, load_any(state + (chunk - chunk0) * 4160 + r_q),
-                splat_any(1));
+            add_any(carried_sum + r_q, carried_sum_compensation + r_q,
+                load_any(state_sum + (chunk - chunk0) * 4160 + r_q), splat_any(1));
         }
-        /* before_2 = carried_2; carried_2 += state_2 */
+        /* before = carried; carried += state */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    add_any(carried_2 + r_q * 64 + e, carried_2_compensation + r_q * 64 + e,
-                        load_any(state_2 + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_any(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    add_any(carried + r_q * 64 + e, carried_compensation + r_q * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4160 + r_q * 64 + e), splat_any(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 APART void polysketch_learned_r64_few_queries_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r_q0 = turn * 16, r_q1 = min(r_q0 + 16, rows);
+    const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 1280256); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(part->shared + 1280512); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
     float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select((carried + 1.0f) == 0.0f, 0.0f, carried_2 / (carried + 1.0f)) */
+    /* result = select((carried_sum + 1.0f) == 0.0f, 0.0f, carried / (carried_sum + 1.0f)) */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                const float t_44 = carried[r_q] + 1.0f;
-                store_any(result + r_q * 64 + e, (t_44 == 0.0f) ? splat_any(0.0f) : load_any(carried_2 + r_q * 64 + e) /
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                const float t_44 = carried_sum[r_q] + 1.0f;
+                store_any(result + r_q * 64 + e, (t_44 == 0.0f) ? splat_any(0.0f) : load_any(carried + r_q * 64 + e) /
                     t_44);
             }
         }
@@ -9945,87 +10201,99 @@ APART void polysketch_learned_r64_few_queries_any(const struct call *call, int64
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 static void polysketch_learned_r64_few_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) polysketch_learned_r64_few_begin_any(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) polysketch_learned_r64_few_begin_2_any(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        polysketch_learned_r64_few_begin_any(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        polysketch_learned_r64_few_begin_2_any(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) polysketch_learned_r64_few_keys_any(call, task,
-            part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            polysketch_learned_r64_few_keys_any(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                polysketch_learned_r64_few_fold_any(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                polysketch_learned_r64_few_fold_any(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) polysketch_learned_r64_few_queries_any(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        polysketch_learned_r64_few_queries_any(call, task, part, iteration);
+    synchronise(part);
 }
 
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
-    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t own;   /* bytes of workspace a thread */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    size_t own;   /* bytes of workspace for each thread */
+    int64_t of_pair, of_token; /* approximate multiply-adds for a pair of a query and a key, or for a token; one is 0 */
     size_t shared, slot, slots; /* of the threads on a head; for a chunk; such slots that a thread brings */
-    int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
+    int together; /* heads that all threads share: 0: none, 1: heads left over, 2: all heads */
 };
 
-/* By the number of keys: with more the linear form takes less work. */
-/* For up to some rows, the queries of all heads that share keys, keys are in the lanes. */
-static struct version version(int64_t n_k, int64_t rows)
+/* The version depends on the number of keys. The linear form takes less work if there are many keys. */
+/* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
+   lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
+   With MANY_KEYS or more keys the result is always 1: keys then come from memory, and are read once for all queries. */
+INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
+{
+    enum { MANY_KEYS = 1024 };
+    return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
+}
+
+/* Returns the version to run. The version has keys in the lanes if `rows` is small. `rows` is the number of
+   queries of all heads that share keys. */
+static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl")) {
+    if (attn_x86_64_level() >= 4) {
         if (n_k >= 902 && rows <= 64) return (struct version){.head = polysketch_learned_r64_few_v4, .tile = 0,
-            .own = 480256, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
+            .own = 480256, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
         if (n_k >= 902) return (struct version){.head = polysketch_learned_r64_linear_v4, .tile = 0, .own = 279808,
-            .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
-        if (rows <= 64) return (struct version){.head = polysketch_learned_r64_few_v4, .tile = 0, .own = 480256,
-            .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
-        return (struct version){.rows = polysketch_learned_r64_rows_v4, .tile = 256, .own = 526592};
+            .of_token = 135200, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
+        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = polysketch_learned_r64_few_v4,
+            .tile = 0, .own = 480256, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
+        return (struct version){.rows = polysketch_learned_r64_rows_v4, .tile = 256, .own = 526592, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    if (attn_x86_64_level() >= 3) {
         if (n_k >= 902 && rows <= 64) return (struct version){.head = polysketch_learned_r64_few_v3, .tile = 0,
-            .own = 480256, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
+            .own = 480256, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
         if (n_k >= 902) return (struct version){.head = polysketch_learned_r64_linear_v3, .tile = 0, .own = 279808,
-            .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
-        if (rows <= 64) return (struct version){.head = polysketch_learned_r64_few_v3, .tile = 0, .own = 480256,
-            .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
-        return (struct version){.rows = polysketch_learned_r64_rows_v3, .tile = 256, .own = 522368};
+            .of_token = 135200, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
+        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = polysketch_learned_r64_few_v3,
+            .tile = 0, .own = 480256, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
+        return (struct version){.rows = polysketch_learned_r64_rows_v3, .tile = 256, .own = 522368, .of_pair = 128};
     }
 #endif
     if (n_k >= 902 && rows <= 64) return (struct version){.head = polysketch_learned_r64_few_any, .tile = 0,
-        .own = 480256, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
+        .own = 480256, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
     if (n_k >= 902) return (struct version){.head = polysketch_learned_r64_linear_any, .tile = 0, .own = 279808,
-        .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
-    if (rows <= 64) return (struct version){.head = polysketch_learned_r64_few_any, .tile = 0, .own = 480256,
-        .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
-    return (struct version){.rows = polysketch_learned_r64_rows_any, .tile = 128, .own = 423040};
+        .of_token = 135200, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1};
+    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = polysketch_learned_r64_few_any, .tile = 0,
+        .own = 480256, .of_pair = 128, .shared = 1313536, .slot = 16640, .slots = 1, .together = 1};
+    return (struct version){.rows = polysketch_learned_r64_rows_any, .tile = 128, .own = 423040, .of_pair = 128};
 }
 
 enum { MANY_ROWS = 1 << 30 };
 
-/* The rows of a problem; where there are many queries, or where what is saved of each has its place, MANY_ROWS. */
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if there are many queries, or if the
+   problem has memory for saved numbers of each query. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -10039,9 +10307,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
-   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
-   more than that is not run on more. */
+/* The default number of OpenMP threads can change between the call of _workspace and the call of _forward, and can
+   differ between the threads that make these calls. So the workspace has room for at least one thread per processor.
+   A call uses more threads than processors only if the workspace is large enough for them. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -10065,8 +10333,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
-   for. */
+/* Sets `part` to the share of thread `number` in a head on which `there` threads work together. The workspace has room
+   for `threads` threads, the number that was requested. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -10094,13 +10362,14 @@ int polysketch_learned_r64_params_init(struct polysketch_learned_r64_params *par
     return 0;
 }
 
-/* The most of all that runs for n_k keys or fewer, however many queries there are. */
+/* Returns the maximum workspace of a thread, in bytes, over all versions for n_k keys or fewer and any number of
+   queries. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0, 902};
     size_t bytes = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version few = version(from[k], 0), v = version(from[k], MANY_ROWS);
+        const struct version few = version(from[k], 0, 0), v = version(from[k], MANY_ROWS, 0);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
@@ -10113,26 +10382,26 @@ size_t polysketch_learned_r64_workspace(const struct attn_problem *problem)
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
-/* Whether this machine runs it. */
+/* Returns whether this machine can run the version. */
 static int runs(const struct version *v)
 {
     return v->rows || v->head;
 }
 
-/* A call at work. */
+/* This is the state of a call that threads work on. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* after these, all threads work on one head together */
-    int threads;          /* that were asked for; there may be fewer */
-    int there;            /* that have come so far */
-    int64_t next;         /* the first task that none has taken */
+    int64_t tasks, alone; /* after `alone` tasks, all threads work on one head at a time */
+    int threads;          /* the number of threads that was requested; OpenMP can provide fewer */
+    int there;            /* the number of threads that have started */
+    int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* of it, a thread's */
+    size_t bytes; /* the bytes of the workspace for each thread */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
+/* Threads number themselves, because omp_get_thread_num can come from a different OpenMP library than the threads. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
@@ -10168,15 +10437,26 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    meet(&part); /* all have arrived, and none uses its own part of the workspace any more */
+    synchronise(&part); /* all threads have arrived, and no thread uses its own part of the workspace any more */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Runs all tasks of a call; a thread has `bytes` bytes of the workspace. */
+/* Returns the number of threads that have enough work, at most `threads`. Waking a thread takes about as long as 2^18
+   multiply-adds. A head takes about 2^15 multiply-adds in addition to those for its pairs or tokens. */
+static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
+        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
+    if (p->threads == 0) threads = useful_threads(p, this, threads);
     struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
     const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
     int64_t tasks = p->batch * heads;
@@ -10204,7 +10484,7 @@ int polysketch_learned_r64_forward(const struct attn_problem *problem,
         !params->sketch_g2_norm1_weight || !params->sketch_g2_norm1_bias || !params->sketch_g2_w2 ||
         !params->sketch_g2_w3) return ATTN_EPARAM;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p));
+    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
@@ -10260,3 +10540,4 @@ const struct attn_kernel polysketch_learned_r64_kernel = {
         .workspace = polysketch_learned_r64_workspace,
     .forward = forward_any,
 };
+#endif /* a compiler of this language */

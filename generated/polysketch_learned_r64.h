@@ -1,9 +1,9 @@
 /* polysketch_learned_r64.h, made by attnc 0.1.0: attnc polysketch_learned_r64.yaml
    polynomial attention of degree 4 through a learned sketch of size 64
-   Kacham, Mirrokni and Zhong, PolySketchFormer (2024), algorithm 2 and appendix D
+   Kacham, Mirrokni and Zhong, PolySketchFormer (ICML 2024), algorithm 2 and appendix D
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_polysketch_learned_r64_H
 #define ATTNC_polysketch_learned_r64_H
 

@@ -1,10 +1,10 @@
 /* polysketch_r32_local_f16.h, made by attnc 0.1.0: attnc polysketch_r32_local_f16.yaml
    polynomial attention of degree 4, a random sketch of size 32 between blocks and exact inside them; stored in f16,
    its states in f32
-   Kacham, Mirrokni and Zhong, PolySketchFormer (2024), algorithm 1 and section 3.2
+   Kacham, Mirrokni and Zhong, PolySketchFormer (ICML 2024), algorithm 1 and section 3.2
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f16. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_polysketch_r32_local_f16_H
 #define ATTNC_polysketch_r32_local_f16_H
 

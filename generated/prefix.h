@@ -1,9 +1,9 @@
 /* prefix.h, made by attnc 0.1.0: attnc prefix.yaml
    softmax attention to the keys of a prefix
-   the fully visible part of the prefix mask of Raffel et al. (2020), section 3.2.1
+   the fully visible part of the prefix mask of Raffel et al. (JMLR 2020), section 3.2.1
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_prefix_H
 #define ATTNC_prefix_H
 

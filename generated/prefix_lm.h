@@ -1,10 +1,10 @@
 /* prefix_lm.h, made by attnc 0.1.0: attnc prefix_lm.yaml
    causal softmax attention in which all tokens of a prefix see each other
-   Raffel et al., Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer (2020),
+   Raffel et al., Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer (JMLR 2020),
    section 3.2.1, prefix language model
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_prefix_lm_H
 #define ATTNC_prefix_lm_H
 

@@ -1,10 +1,10 @@
 /* qk_norm.h, made by attnc 0.1.0: attnc qk_norm.yaml
    causal softmax attention with learned layer norms of queries and keys before the rotation
-   Dehghani et al., Scaling Vision Transformers to 22 Billion Parameters (2023), section 2, QK normalization;
-   Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding (2021), section 3.2
+   Dehghani et al., Scaling Vision Transformers to 22 Billion Parameters (ICML 2023), section 2, QK normalization;
+   Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding (arXiv 2021), section 3.2
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_qk_norm_H
 #define ATTNC_qk_norm_H
 

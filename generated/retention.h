@@ -1,9 +1,9 @@
 /* retention.h, made by attnc 0.1.0: attnc retention.yaml
    retention: the weights of head h fall by 1 - 2^(-5 - h) from key to key
-   Sun et al., Retentive Network (2023), section 2; without the norm of the result
+   Sun et al., Retentive Network (arXiv 2023), section 2; without the norm of the result
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_retention_H
 #define ATTNC_retention_H
 

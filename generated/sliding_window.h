@@ -1,9 +1,9 @@
 /* sliding_window.h, made by attnc 0.1.0: attnc sliding_window.yaml
    causal softmax attention to the 4096 positions before a query
-   Jiang et al., Mistral 7B (2023), section 2, sliding window attention
+   Jiang et al., Mistral 7B (arXiv 2023), section 2, sliding window attention
    q [B,H,n_q,128]  k [B,G,n_k,128]  v [B,G,n_k,128]  out [B,H,n_q,128], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_sliding_window_H
 #define ATTNC_sliding_window_H
 

@@ -1,9 +1,9 @@
 /* softmax_alibi.h, made by attnc 0.1.0: attnc softmax_alibi.yaml
    causal softmax attention with a penalty linear in the distance
-   Press, Smith and Lewis, Train Short, Test Long: Attention with Linear Biases (2022), section 3
+   Press, Smith and Lewis, Train Short, Test Long: Attention with Linear Biases (ICLR 2022), section 3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_softmax_alibi_H
 #define ATTNC_softmax_alibi_H
 

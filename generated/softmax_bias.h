@@ -1,10 +1,11 @@
 /* softmax_bias.h, made by attnc 0.1.0: attnc softmax_bias.yaml
    softmax attention with an arbitrary bias for each head, query and key
-   Raffel et al., Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer (2020), section 2.1;
+   Raffel et al., Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer (JMLR 2020),
+   section 2.1;
    T5 computes the bias from the distance and does not scale the logit
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_softmax_bias_H
 #define ATTNC_softmax_bias_H
 

@@ -1,9 +1,9 @@
 /* softmax_causal.h, made by attnc 0.1.0: attnc softmax_causal.yaml
    softmax attention of a decoder, a query sees the keys up to its own
-   Vaswani et al., Attention Is All You Need (2017), section 3.2.3
+   Vaswani et al., Attention Is All You Need (NeurIPS 2017), section 3.2.3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_softmax_causal_H
 #define ATTNC_softmax_causal_H
 

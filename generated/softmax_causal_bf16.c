@@ -1,32 +1,26 @@
 /* softmax_causal_bf16.c, made by attnc 0.1.0: attnc softmax_causal_bf16.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_causal_bf16.h.
    softmax attention of a decoder whose queries, keys, values and results are stored in bf16
-   Vaswani et al., Attention Is All You Need (2017), section 3.2.3
+   Vaswani et al., Attention Is All You Need (NeurIPS 2017), section 3.2.3
 
-   What it computes, over axes b (batch), g (key/value head), m (query head of g), i (query), j (key):
-     graph softmax_causal_bf16 bf16
-     axis b batch
-     axis g kv_heads
-     axis m members
-     axis i n_q
-     axis j n_k
-     axis d 64
-     axis e 64
-     %0 = input q [b g m i d]
-     %1 = input k [b g j d]
-     %2 = input v [b g j e]
-     %3 = contract [b g m i j] %0 %1
-     %4 = map [b g m i j] exp(mul(%3, 0.125))
-     %5 = reduce sum 0 [b g m i] %4 where le(j, add(i, sub(size(j), size(i))))
-     %6 = contract [b g m i e] %4 %2 where le(j, add(i, sub(size(j), size(i))))
-     %7 = map [b g m i e] select(eq(%5, 0.0), 0.0, div(%6, %5))
-     output %7
+   Computes, in bf16, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
+   e (64):
+     q [b g m i d]
+     k [b g j d]
+     v [b g j e]
+     x3 [b g m i j] = sum over d of q * k
+     x4 [b g m i j] = exp(x3 * 0.125)
+     x5 [b g m i] = sum over j of x4 if j <= i + n_k - n_q
+     x6 [b g m i e] = sum over j of x4 * v if j <= i + n_k - n_q
+     x7 [b g m i e] = x5 == 0 ? 0 : x6 / x5
+     out = x7
 
-   How: a tile of queries, one to a lane, meets the keys tile by tile, so that sums over keys and the running
-   maximum need no step across lanes. Sums over a tile of keys start from zero and are added to what came before.
-   Keys that no query of the tile sees are skipped.
-   Where queries are few, those of all heads that share keys are the rows of one tile, and keys are in the lanes:
-   each key is read once, in chunks that threads share out, whose sums are added up in their order.
+   How: each vector lane holds one query. Keys are processed in tiles,
+   so row sums and maxima need no reduction across lanes.
+   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
+   For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
+   so each key is read once.
+   Threads share the chunks of keys, whose sums are added in their order.
      x86-64-v4  quadratic on matrix units, tiles of 16 queries and 64 keys, in blocks of 512 queries;
      217152 bytes of workspace a thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
@@ -38,10 +32,27 @@
      x86-64-v3  few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries; 155200 bytes of workspace a thread
      generic    few       tiles of 64 queries and 128 keys; 171008 bytes of workspace a thread
+
+   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
+     (top)      struct call, and what all targets share
+     x86-64-v4  softmax_causal_bf16_rows_v4bf16amx, softmax_causal_bf16_few_v4bf16amx
+     x86-64-v4  softmax_causal_bf16_rows_v4bf16, softmax_causal_bf16_few_v4bf16
+     x86-64-v4  softmax_causal_bf16_rows_v4, softmax_causal_bf16_few_v4
+     x86-64-v3  softmax_causal_bf16_rows_v3, softmax_causal_bf16_few_v3
+     generic    softmax_causal_bf16_rows_any, softmax_causal_bf16_few_any
+     choice     struct version, which this machine runs
+     interface  softmax_causal_bf16_workspace, softmax_causal_bf16_forward, softmax_causal_bf16_kernel
+
    Compile with: cc -O2 -fopenmp softmax_causal_bf16.c … -lattnrt -lm */
 #ifdef __cplusplus
 #error "softmax_causal_bf16.c is C, not C++: a C compiler has to compile it"
-#endif
+#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
+#error "softmax_causal_bf16.c is C11, not C89: compile it without -std=, or with -std=gnu11"
+extern int softmax_causal_bf16_is_c11;
+#elif !defined __GNUC__
+#error "softmax_causal_bf16.c has the vectors of GNU C: gcc or clang has to compile it"
+extern int softmax_causal_bf16_is_gnu_c;
+#else
 #include "softmax_causal_bf16.h"
 
 #include <float.h>
@@ -59,20 +70,20 @@
 
 #if defined(__OPTIMIZE__)
 #define INLINE static inline __attribute__((always_inline, unused))
-#else /* copies for every caller would only double the time that compiling takes */
+#else /* a copy for every caller would only double the compile time */
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 #ifndef ATTN_SLOWER_TOO
-#define ATTN_SLOWER_TOO 0 /* 1, for tests: versions run wherever they can, not only where they are the fastest */
+#define ATTN_SLOWER_TOO 0 /* 1, for tests: a version runs on every machine that supports it, even if it is slow there */
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* before registers are given out it would load too far ahead, and spill */
+#pragma GCC optimize("no-schedule-insns") /* scheduling ahead of register allocation spills */
 #endif
 
-struct call { /* what every thread needs to know */
+struct call { /* the arguments of a call, which all threads share */
     struct attn_problem p;
     const struct softmax_causal_bf16_params *params;
     const uint16_t *q;
@@ -86,7 +97,8 @@ INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Waits until another thread has raised the number to that. */
+
+/* Waits until `*number` is at least `to`. A different thread raises the number. */
 INLINE void await_number(const int64_t *number, int64_t to)
 {
     for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
@@ -94,24 +106,24 @@ INLINE void await_number(const int64_t *number, int64_t to)
         __builtin_ia32_pause();
 #endif
 #if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* it may need this processor */
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
 #endif
     }
 }
 
-/* Elements of the states come in groups, so that a thread may fold into the first while the one before it folds into
-   the last; how many segments each group has taken in stands on a line of its own. */
+/* The elements of the states are divided into groups, so a thread can fold into the first group while the thread before
+   it folds into the last. Each group has a counter of its segments, on a separate cache line. */
 enum { NUMBERS_OF_LINE = 8 };
 
-struct part { /* of a thread in the work on a head */
-    int64_t number, threads; /* it is thread `number` of these */
-    int64_t chunk0, chunk1, window; /* the chunks in its hands, and the most of them */
-    int64_t *folded, segments; /* segments of each group of elements, those of heads before this one among them */
-    unsigned char *work, *shared, *slots; /* a thread's own memory; that of all of them; that of its chunks */
-    const struct attn_team *team; /* what the threads are of; NULL: OpenMP */
+struct part { /* one thread's share of the work on a head */
+    int64_t number, threads; /* the number of this thread, of `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the current chunks of the thread, and the maximum number of such chunks */
+    int64_t *folded, segments; /* segments folded into each group, and segments of all earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and of the thread's chunks */
+    const struct attn_team *team; /* the team of threads that the caller passed; NULL: OpenMP is used */
 };
 
-/* How many chunks a segment has: as many of them for every thread, in no more rounds than the slots ask for. */
+/* The number of chunks in a segment: all threads get equally many, in as few rounds as the slots allow. */
 INLINE int64_t segment_length(const struct part *part, int64_t chunks)
 {
     const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
@@ -119,7 +131,8 @@ INLINE int64_t segment_length(const struct part *part, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
-/* Segments are folded into a group of elements in their order. */
+/* Segments are folded into each group of elements in order: await_segment waits for the segments before `segment`, and
+   pass_segment lets the next segment continue. */
 INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
 {
     if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
@@ -130,8 +143,8 @@ INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment
         __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
-/* Waits for the others. */
-INLINE void meet(const struct part *part)
+/* Waits for the other threads. */
+INLINE void synchronise(const struct part *part)
 {
     if (part->threads == 1) return;
     if (part->team) {
@@ -146,7 +159,7 @@ INLINE void meet(const struct part *part)
 /* bf16 is the upper half of a float. */
 union bits { uint32_t bits; float value; };
 INLINE float widened(uint16_t x) { return (union bits){(uint32_t)x << 16}.value; }
-INLINE uint16_t narrowed(float value) /* to the nearest, of two as near to the even one; NaN stays */
+INLINE uint16_t narrowed(float value) /* to nearest, ties to even; NaN stays NaN */
 {
     const uint32_t x = (union bits){.value = value}.bits;
     return (uint16_t)((value != value ? x | 0x400000 : x + 0x7fff + (x >> 16 & 1)) >> 16);
@@ -154,12 +167,12 @@ INLINE uint16_t narrowed(float value) /* to the nearest, of two as near to the e
 
 /* ==== tile registers: 16 rows of 64 bytes ==== */
 #ifdef ATTN_EMULATE_TILES
-#include "attnrt_tiles.h" /* of attnc's runtime */
+#include "attnrt_tiles.h" /* a header of the runtime of attnc */
 #else
 #ifdef ATTN_NO_TILES
 #define attn_tiles() 0
 #endif
-/* Registers are configured for a task and released at its end: no call in between leaves anything in them. */
+/* Registers are configured at the beginning of a task and released at its end. */
 #define configure_tiles() \
     __asm__ volatile("ldtilecfg %0" : : "m"(*(const uint8_t(*)[64])tile_shapes) : "memory")
 #define release_tiles() __asm__ volatile("tilerelease" : : : "memory")
@@ -187,11 +200,14 @@ static __attribute__((unused)) const uint8_t tile_shapes[64] = {
 #define TARGET_v4bf16amx __attribute__((target("amx-tile,amx-bf16,avx512bf16,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
 #endif
 
-/* 16 elements in a register; mask_v4bf16amx compares them, ints_v4bf16amx are positions,
-   wide_v4bf16amx is for what needs double. */
+/* Each of these types has 16 elements:
+   - vec_v4bf16amx: numbers
+   - mask_v4bf16amx: results of comparisons
+   - ints_v4bf16amx: positions
+   - wide_v4bf16amx: doubles */
 typedef float vec_v4bf16amx __attribute__((vector_size(64)));
 typedef float stored_v4bf16amx __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory,
-    anywhere */
+    unaligned */
 typedef int32_t mask_v4bf16amx __attribute__((vector_size(64)));
 typedef int64_t ints_v4bf16amx __attribute__((vector_size(128)));
 typedef uint16_t halves_v4bf16amx __attribute__((vector_size(2 * 16), aligned(2), may_alias));
@@ -200,7 +216,7 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx load_v4bf16amx(const float *p) { return *(
 TARGET_v4bf16amx INLINE void store_v4bf16amx(float *p, vec_v4bf16amx x) { *(stored_v4bf16amx *)(void *)p = x; }
 TARGET_v4bf16amx INLINE vec_v4bf16amx splat_v4bf16amx(float x) { return x - (vec_v4bf16amx){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 TARGET_v4bf16amx INLINE vec_v4bf16amx pick_v4bf16amx(mask_v4bf16amx m, vec_v4bf16amx a,
     vec_v4bf16amx b) { return (vec_v4bf16amx)((m & (mask_v4bf16amx)a) | (~m & (mask_v4bf16amx)b)); }
 
@@ -209,7 +225,7 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx widened_v4bf16amx(const uint16_t *p) /* bf
     return (vec_v4bf16amx)(__builtin_convertvector(*(const halves_v4bf16amx *)(const void *)p, mask_v4bf16amx) << 16);
 }
 
-/* The scalar narrowed() of every lane, but for what a NaN has beside its sign. */
+/* Returns narrowed() of each lane. The payload of a NaN can differ from that of the scalar function. */
 TARGET_v4bf16amx INLINE void store_narrowed_v4bf16amx(uint16_t *p, vec_v4bf16amx x)
 {
     const mask_v4bf16amx bits = (mask_v4bf16amx)x, made = (mask_v4bf16amx)pick_v4bf16amx((mask_v4bf16amx)(x != x),
@@ -223,14 +239,14 @@ static const ints_v4bf16amx lane_v4bf16amx = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 
 TARGET_v4bf16amx INLINE vec_v4bf16amx max_v4bf16amx(vec_v4bf16amx a,
     vec_v4bf16amx b) { return pick_v4bf16amx((mask_v4bf16amx)(a < b), b, a); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many
-   machines; NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -126.0f, because subnormal numbers are slow on many machines;
+   NaN stays NaN. */
 TARGET_v4bf16amx INLINE vec_v4bf16amx exp2_v4bf16amx(vec_v4bf16amx x)
 {
     vec_v4bf16amx f, y;
     uint16_t normal;
     take_not_less(normal, x, splat_v4bf16amx(-126.0f));
-    take_remainder(f, x); /* without the nearest integer, 0 for infinity */
+    take_remainder(f, x); /* x minus the nearest integer, 0 for infinity */
     vec_v4bf16amx p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
     p = p * f + 0.055503571f;
@@ -241,7 +257,7 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx exp2_v4bf16amx(vec_v4bf16amx x)
     return y;
 }
 
-/* The same to within 1e-4 of the value, for what is rounded to bf16. */
+/* exp2_v4bf16amx with a relative error below 1e-4, for results that are rounded to bf16. */
 TARGET_v4bf16amx INLINE vec_v4bf16amx exp2_coarse_v4bf16amx(vec_v4bf16amx x)
 {
     vec_v4bf16amx f, y;
@@ -255,7 +271,7 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx exp2_coarse_v4bf16amx(vec_v4bf16amx x)
     return y;
 }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 TARGET_v4bf16amx INLINE float lane_sum_v4bf16amx(vec_v4bf16amx x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -265,7 +281,7 @@ TARGET_v4bf16amx INLINE float lane_sum_v4bf16amx(vec_v4bf16amx x)
     return x[0];
 }
 
-/* The largest of the lanes; where one is NaN, perhaps not that. */
+/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
 TARGET_v4bf16amx INLINE float lane_max_v4bf16amx(vec_v4bf16amx x)
 {
     x = max_v4bf16amx(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -275,7 +291,7 @@ TARGET_v4bf16amx INLINE float lane_max_v4bf16amx(vec_v4bf16amx x)
     return x[0];
 }
 
-/* The sums over the lanes of 16 vectors, in their order. */
+/* Returns a vector with the sums over the lanes of 16 vectors. The sums are in the order of the vectors. */
 TARGET_v4bf16amx INLINE vec_v4bf16amx lane_sums_v4bf16amx(vec_v4bf16amx *t)
 {
     UNROLL for (int r = 0; r < 16; r += 2)
@@ -292,8 +308,7 @@ TARGET_v4bf16amx INLINE vec_v4bf16amx lane_sums_v4bf16amx(vec_v4bf16amx *t)
     return t[0];
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 TARGET_v4bf16amx INLINE void exchange_v4bf16amx(vec_v4bf16amx *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -322,7 +337,7 @@ TARGET_v4bf16amx INLINE void exchange_v4bf16amx(vec_v4bf16amx *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 TARGET_v4bf16amx APART void transpose_v4bf16amx(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     float *to,
     int64_t to_row)
@@ -341,7 +356,7 @@ TARGET_v4bf16amx APART void transpose_v4bf16amx(const float *from, int64_t from_
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* The same into 16 bits. */
+/* Transposes as transpose_v4bf16amx does, but writes elements of 16 bits. */
 TARGET_v4bf16amx APART void transpose_narrowed_v4bf16amx(const float *from, int64_t from_row, int64_t rows,
     int64_t columns, uint16_t *to,
     int64_t to_row)
@@ -358,7 +373,7 @@ TARGET_v4bf16amx APART void transpose_narrowed_v4bf16amx(const float *from, int6
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 TARGET_v4bf16amx INLINE void add_v4bf16amx(float *sum, float *compensation, vec_v4bf16amx x, vec_v4bf16amx factor)
 {
     const vec_v4bf16amx old = load_v4bf16amx(sum) * factor, more = load_v4bf16amx(compensation) * factor + x,
@@ -370,7 +385,7 @@ typedef mask_v4bf16amx pairs_v4bf16amx __attribute__((aligned(2), may_alias));
 TARGET_v4bf16amx INLINE mask_v4bf16amx load_paired_v4bf16amx(const uint16_t *p) { return *(const pairs_v4bf16amx
     *)(const void *)p; }
 
-TARGET_v4bf16amx INLINE mask_v4bf16amx interleaved_v4bf16amx(__m512i both) /* what is in the halves becomes pairs */
+TARGET_v4bf16amx INLINE mask_v4bf16amx interleaved_v4bf16amx(__m512i both) /* pairs of an element of each half */
 {
     const mask_v4bf16amx turns = {1048576, 1114113, 1179650, 1245187, 1310724, 1376261, 1441798, 1507335, 1572872,
         1638409, 1703946, 1769483, 1835020, 1900557, 1966094, 2031631};
@@ -378,7 +393,7 @@ TARGET_v4bf16amx INLINE mask_v4bf16amx interleaved_v4bf16amx(__m512i both) /* wh
 }
 
 TARGET_v4bf16amx INLINE mask_v4bf16amx paired_v4bf16amx(vec_v4bf16amx first,
-    vec_v4bf16amx second) /* rounded to nearest even */
+    vec_v4bf16amx second) /* rounded to nearest, ties to even */
 {
     return interleaved_v4bf16amx((__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first));
 }
@@ -391,7 +406,8 @@ TARGET_v4bf16amx INLINE void store_paired_v4bf16amx(uint16_t *p, vec_v4bf16amx f
 typedef uint32_t bits_v4bf16amx __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4bf16amx __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 TARGET_v4bf16amx APART int finite_v4bf16amx(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4bf16amx found = {0};
@@ -406,7 +422,7 @@ TARGET_v4bf16amx APART int finite_v4bf16amx(const float *p, int64_t row, int64_t
     return one <= 0x7fffffff;
 }
 
-/* The same of numbers as they are stored. */
+/* finite_v4bf16amx of numbers in the type in which they are stored. */
 TARGET_v4bf16amx APART int finite_stored_v4bf16amx(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[16];
@@ -418,8 +434,7 @@ TARGET_v4bf16amx APART int finite_stored_v4bf16amx(const uint16_t *p, int64_t ro
     return 1;
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 TARGET_v4bf16amx APART void add_seen_lanes_v4bf16amx(int64_t lanes, float *sum, const float *weights,
     const float *values, int64_t value_row,
     int64_t steps, const mask_v4bf16amx *seen)
@@ -429,13 +444,17 @@ TARGET_v4bf16amx APART void add_seen_lanes_v4bf16amx(int64_t lanes, float *sum, 
             if (!finite_v4bf16amx(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 TARGET_v4bf16amx INLINE void block_v4bf16amx(const int rows, const int vectors, int64_t steps, const float *a,
     int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
     vec_v4bf16amx sum[6][4];
@@ -453,20 +472,20 @@ TARGET_v4bf16amx INLINE void block_v4bf16amx(const int rows, const int vectors, 
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4bf16amx times = then >= 2 && factor ? load_v4bf16amx(factor + v * 16) : splat_v4bf16amx(1);
+        const vec_v4bf16amx times = update >= 2 && factor ? load_v4bf16amx(factor + v * 16) : splat_v4bf16amx(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 16;
-            if (then == 3) {
+            if (update == 3) {
                 add_v4bf16amx(to, compensation + r * c_row + v * 16, sum[r][v], times);
                 continue;
             }
-            store_v4bf16amx(to, then == 0 ? sum[r][v] : then == 1 ? load_v4bf16amx(to) + sum[r][v] : load_v4bf16amx(to)
-                * times + sum[r][v]);
+            store_v4bf16amx(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4bf16amx(to) + sum[r][v] : load_v4bf16amx(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
+/* Prefetches rows of `width` numbers. */
 TARGET_v4bf16amx INLINE void fetch_v4bf16amx(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -474,11 +493,12 @@ TARGET_v4bf16amx INLINE void fetch_v4bf16amx(int64_t rows, const int64_t width, 
             __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 16 columns, of which the last is number `last` where not all are there.
-   `ordered`: numbers are read in the order in which they lie, which is what the machine prefetches; left to itself a
-   compiler mixes rows, which is faster where they are in a cache.
-   `wide`: b widened, with rows of `steps`, or NULL.
-   Rows of `ahead` are asked for on the way, unless it is NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns.
+   - whole: all columns exist; else the last one is number `last`.
+   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
+     rows, which is faster if they are in a cache.
+   - wide: b widened, in rows of `steps`, or NULL.
+   - ahead: rows to prefetch, or NULL. */
 TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, const int64_t steps, const float *a,
     const uint16_t *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
@@ -497,7 +517,7 @@ TARGET_v4bf16amx INLINE void columns_v4bf16amx(const int whole, int64_t last, co
     store_v4bf16amx(c, lane_sums_v4bf16amx(t));
 }
 
-/* The same for any number of rows. */
+/* columns_v4bf16amx for any number of rows. */
 TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last, int64_t rows, const int64_t steps,
     const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -506,8 +526,8 @@ TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last
         columns_v4bf16amx(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* of fewer than 2 rows the first reads b as the machine prefetches it; of more each asks for its share of the
-       rows of b that are read 32 later, or, of two or three, the first for all, little at a time */
+    /* Prefetching: with fewer than 2 rows the hardware does it. With more, each row prefetches its share of the
+       rows of b that are needed 32 steps later; of two or three rows the first prefetches for all. */
     const uint16_t *const ahead = b + 32 * b_row;
     const int asks = rows >= 2;
     int64_t r = 0;
@@ -520,9 +540,8 @@ TARGET_v4bf16amx INLINE void all_columns_v4bf16amx(const int whole, int64_t last
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 16 terms; b comes from
-   memory, and is asked for so many rows early: 0 by one row of a (0: the machine does it), 32 by
-   more, which share what is widened. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 16 terms. b comes
+   from memory. It is prefetched 0 rows ahead (0: by the hardware) for one row of a, else 32 rows. */
 TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
@@ -530,8 +549,7 @@ TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, 
     const float *wide = NULL;
     int64_t x = 0;
     float widened[16 * 64];
-    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* a is in registers here */
-        if (0) fetch_v4bf16amx(16, steps, b + 0 * b_row, b_row);
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* a stays in registers */
         columns_v4bf16amx(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
@@ -544,60 +562,118 @@ TARGET_v4bf16amx INLINE void dot_along_v4bf16amx(int64_t rows, int64_t columns, 
     if (x < columns) all_columns_v4bf16amx(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v4bf16amx INLINE void parts_v4bf16amx(const int rows, const int vectors, int64_t steps, const int64_t part,
+/* block_v4bf16amx; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
+   because
+   rounding errors grow with the number of terms. */
+TARGET_v4bf16amx INLINE void parts_v4bf16amx(const int rows, const int vectors, int64_t steps, const int64_t span,
     const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4bf16amx(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4bf16amx(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, early);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_v4bf16amx(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4bf16amx(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step,
                 c,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v4bf16amx INLINE void dot_early_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int odd,
+/* parts_v4bf16amx for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that
+   is
+   known at compile time, else -1. */
+TARGET_v4bf16amx INLINE void blocks_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation, const int64_t early)
+    const int update, const float *factor, float *compensation, const int64_t early)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4bf16amx(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL, early);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4bf16amx(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL, early); break;
-        case 4: parts_v4bf16amx(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL, early); break;
-        case 3: parts_v4bf16amx(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL, early); break;
-        case 2: parts_v4bf16amx(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL, early); break;
-        case 1: parts_v4bf16amx(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL, early); break;
+            parts_v4bf16amx(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL, early);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4bf16amx(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL, early); break;
+        case 4: parts_v4bf16amx(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL, early); break;
+        case 3: parts_v4bf16amx(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL, early); break;
+        case 2: parts_v4bf16amx(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL, early); break;
+        case 1: parts_v4bf16amx(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL, early); break;
         }
     }
 }
 
-/* The same where b is in a cache. */
-TARGET_v4bf16amx INLINE void dot_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int odd,
-    int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v4bf16amx APART void narrow_v4bf16amx(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a,
+    int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
 {
-    dot_early_v4bf16amx(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4bf16amx(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 5: block_v4bf16amx(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 4: block_v4bf16amx(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 3: block_v4bf16amx(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 2: block_v4bf16amx(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 1: block_v4bf16amx(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v4bf16amx INLINE int64_t lanes_in_blocks_v4bf16amx(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v4bf16amx INLINE void dot_early_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation, const int64_t early)
+{
+    const int64_t x = lanes_in_blocks_v4bf16amx(vectors, lanes);
+    blocks_v4bf16amx(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, early);
+    if (x < lanes)
+        narrow_v4bf16amx(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* A product whose b is in a cache: nothing is prefetched. */
+TARGET_v4bf16amx INLINE void dot_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    dot_early_v4bf16amx(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, 0);
 }
 
@@ -613,55 +689,55 @@ TARGET_v4bf16amx INLINE void row_v4bf16amx(const int vectors, int64_t steps, con
     UNROLL for (int v = 0; v < vectors; v++) store_v4bf16amx(c + v * 16, load_v4bf16amx(c + v * 16) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_v4bf16amx, and widened,
-   some rows at a
-   time. A single row takes 128 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int odd,
+/* c += a * b with b from memory: it is prefetched as in dot_along_v4bf16amx,
+   and widened 16 rows at a time. A single row
+   takes 128 lanes at once, and so reads b in the order of memory. */
+TARGET_v4bf16amx INLINE void dot_fetched_v4bf16amx(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float wide[16 * 64];
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (0) fetch_v4bf16amx(16, lanes, b + 0 * b_step, b_step);
+        if (rows == 1 && update == 1) {
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128) row_v4bf16amx(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 128) row_v4bf16amx((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
             continue;
         }
         for (int64_t k = 0; k < some; k++) {
-            if (1) fetch_v4bf16amx(1, lanes, b + (k + 32) * b_step, b_step);
+            fetch_v4bf16amx(1, lanes, b + (k + 32) * b_step, b_step);
             for (int64_t x = 0; x < lanes; x += 16) store_v4bf16amx(wide + k * lanes + x,
                 widened_v4bf16amx(b + k * b_step + x));
         }
         const float *const from = wide;
         const int64_t from_step = lanes;
-        dot_early_v4bf16amx(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
+        dot_early_v4bf16amx(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
             factor, compensation, 1 || rows < 2 ? 0 : 32);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_v4bf16amx. */
+/* dot_v4bf16amx with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_v4bf16amx, so that they round as there. */
 TARGET_v4bf16amx INLINE void dot_finite_lanes_v4bf16amx(const int fetched, const int vectors, const int64_t lanes,
     int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 16; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 16 + k] = finite_v4bf16amx(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 16; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 16 + k] = finite_v4bf16amx(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v4bf16amx(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 16, 1 * 16, c + x, c_row, then,
+            dot_v4bf16amx(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 16, 16, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
@@ -669,7 +745,8 @@ TARGET_v4bf16amx INLINE void dot_finite_lanes_v4bf16amx(const int fetched, const
 typedef uint16_t bits_paired_v4bf16amx __attribute__((vector_size(64), aligned(sizeof(uint16_t)), may_alias));
 typedef uint16_t bit_paired_v4bf16amx __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 TARGET_v4bf16amx APART int finite_paired_v4bf16amx(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_paired_v4bf16amx found = {0};
@@ -684,8 +761,8 @@ TARGET_v4bf16amx APART int finite_paired_v4bf16amx(const uint16_t *p, int64_t ro
     return one <= 0x7fff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
-   in the lanes that see it. Weights are pairs of bf16; `second`: which of its pair a weight is. */
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
+   in the lanes that see it. Weights are pairs of bf16; `second` selects the weight of a pair. */
 TARGET_v4bf16amx APART void add_seen_paired_v4bf16amx(int64_t rows, float *sum, int64_t sum_row, const uint16_t *values,
     int64_t step,
     const uint16_t *weights, int64_t second, const mask_v4bf16amx *seen, int64_t lanes)
@@ -700,8 +777,8 @@ TARGET_v4bf16amx APART void add_seen_paired_v4bf16amx(int64_t rows, float *sum, 
         }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x], or, to add, c + that, for 16 or 32 rows and lanes and 32 * steps terms. A
-   register has 16 rows of a, or as many pairs of 16 lanes of b, and c is in four. */
+/* c[r][x] = sum over t of a[r][t] * b[t][x], or += if `add`, for 16 or 32 rows and lanes and 32 * steps terms. One
+   register holds 16 rows of a, or 16 pairs of 16 lanes of b; c is in four registers. */
 TARGET_v4bf16amx INLINE void unit_block_v4bf16amx(const int rows, const int lanes, const int64_t steps,
     const uint16_t *a,
     const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row, const int add)
@@ -733,8 +810,9 @@ TARGET_v4bf16amx INLINE void unit_block_v4bf16amx(const int rows, const int lane
     if (rows > 16 && lanes > 16) tile_store(3, c + 16 * c_row + 16, 4 * c_row);
 }
 
-/* c[r][x] = the sum for any number of 16 rows and 16 or 32 lanes, where b stays in four registers: of no more than 32
-   terms for each time 16 lanes. */
+/* unit_block_v4bf16amx for any multiple of 16 rows, with 16 or 32 lanes. b stays in four registers,
+   so there are one or two
+   steps. */
 TARGET_v4bf16amx INLINE void unit_strip_v4bf16amx(int64_t rows, const int lanes, const int64_t steps, const uint16_t *a,
     const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row)
 {
@@ -756,8 +834,8 @@ TARGET_v4bf16amx INLINE void unit_strip_v4bf16amx(int64_t rows, const int lanes,
     }
 }
 
-/* The same for any number of rows, up to a multiple of 16, and a multiple of 16 lanes. Where a is not `padded`, what
-   follows its last row is not read; where it has to be `finite`, 0 takes the place of infinity and NaN in it. */
+/* unit_block_v4bf16amx for any number of rows, rounded up to a multiple of 16, and a multiple of 16 lanes. If a is not
+   `padded`, memory after its last row is not read. If `finite`, 0 replaces infinity and NaN in a. */
 TARGET_v4bf16amx INLINE void unit_dot_v4bf16amx(const int64_t lanes, int64_t rows, const int64_t steps,
     const uint16_t *a,
     const int64_t a_row, const int padded, const int finite, const uint16_t *b, const int64_t b_row, float *c,
@@ -781,8 +859,8 @@ TARGET_v4bf16amx INLINE void unit_dot_v4bf16amx(const int64_t lanes, int64_t row
         if (finite || (!padded && left < 32 && left != 16)) {
             for (int64_t k = 0; k < (left > 16 ? 32 : 16); k++)
                 for (int64_t t = 0; t < 32 * steps; t++)
-                    copy[k * 64 + t] = (padded || k < left) && (!finite || finite_paired_v4bf16amx(from + k * a_row + t,
-                        0, 1, 1))
+                    copy[k * 64 + t] =
+                        (padded || k < left) && (!finite || finite_paired_v4bf16amx(from + k * a_row + t, 0, 1, 1))
                         ? from[k * a_row + t] : 0;
             from = copy;
             row = 64;
@@ -800,7 +878,7 @@ TARGET_v4bf16amx INLINE void unit_dot_v4bf16amx(const int64_t lanes, int64_t row
     }
 }
 
-/* c[r][x] *= factor[x], where that is not 1 */
+/* c[r][x] *= factor[x]; vectors with factors of 1 are skipped. */
 TARGET_v4bf16amx APART void unit_scale_v4bf16amx(int64_t lanes, int64_t rows, float *c, int64_t c_row,
     const float *factor)
 {
@@ -817,8 +895,8 @@ TARGET_v4bf16amx INLINE __m512i unit_row_v4bf16amx(const uint16_t *p, int64_t le
     return _mm512_maskz_loadu_epi16(left >= 32 ? 0xffffffffu : left > 0 ? (1u << left) - 1 : 0, p);
 }
 
-/* to[x][r] = from[r][x], with zeros up to a multiple of 16 columns and 32 rows: rows by twos, whose elements become
-   pairs, which change places as numbers do. */
+/* to[x][r] = from[r][x], with zeros up to a multiple of 16 columns and 32 rows. Elements of two rows are paired, and
+   the pairs are transposed as numbers of 32 bits. */
 TARGET_v4bf16amx APART void unit_turned_v4bf16amx(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -847,7 +925,7 @@ TARGET_v4bf16amx APART void unit_turned_v4bf16amx(const uint16_t *from, int64_t 
         }
 }
 
-/* Pairs of neighbours of a row become those of a lane, with zeros up to a multiple of 16 rows and 32 columns. */
+/* Transposes pairs of neighbours in a row, with zeros up to a multiple of 16 rows and 32 columns. */
 TARGET_v4bf16amx APART void unit_pairs_v4bf16amx(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -863,7 +941,7 @@ TARGET_v4bf16amx APART void unit_pairs_v4bf16amx(const uint16_t *from, int64_t f
         }
 }
 
-/* Rows of numbers, rounded to bf16, by twos as pairs of each lane, with zeros up to a multiple of 32 rows */
+/* Rounds rows of numbers to bf16 and pairs the elements of two rows, with zeros up to a multiple of 32 rows. */
 TARGET_v4bf16amx INLINE void unit_rounded_v4bf16amx(const float *from, const int64_t from_row, int64_t rows,
     int64_t lanes, uint16_t *to,
     const int64_t to_row)
@@ -880,32 +958,38 @@ TARGET_v4bf16amx INLINE void unit_rounded_v4bf16amx(const float *from, const int
     }
 }
 
-/* The products of the code below: dot_v4bf16amx with what is constant in them. */
+/* The products of the code below, each compiled once: dot_v4bf16amx with its constant arguments. */
 TARGET_v4bf16amx APART void dot0_v4bf16amx(int64_t rows, const uint16_t *a, int64_t a_row, const uint16_t *b, float *c)
 {
-    unit_dot_v4bf16amx(16, rows, 2, a, a_row, 0, 0, b, 32, c, 16, 0);
+    unit_dot_v4bf16amx(/*lanes=*/16, rows, /*steps=*/2, a, a_row, /*padded=*/0, /*finite=*/0, b, /*b_row=*/32, c,
+        /*c_row=*/16, /*add=*/0);
 }
 TARGET_v4bf16amx APART void dot1_v4bf16amx(int64_t steps, const uint16_t *a, const uint16_t *b, float *c)
 {
-    unit_dot_v4bf16amx(16, 64, steps, a, 64, 1, 1, b, 32, c, 16, 1);
+    unit_dot_v4bf16amx(/*lanes=*/16, /*rows=*/64, steps, a, /*a_row=*/64, /*padded=*/1, /*finite=*/1, b, /*b_row=*/32,
+        c, /*c_row=*/16, /*add=*/1);
 }
 TARGET_v4bf16amx APART void dot2_v4bf16amx(int64_t steps, const uint16_t *a, const uint16_t *b, float *c)
 {
-    unit_dot_v4bf16amx(16, 64, steps, a, 64, 1, 0, b, 32, c, 16, 1);
+    unit_dot_v4bf16amx(/*lanes=*/16, /*rows=*/64, steps, a, /*a_row=*/64, /*padded=*/1, /*finite=*/0, b, /*b_row=*/32,
+        c, /*c_row=*/16, /*add=*/1);
 }
 TARGET_v4bf16amx APART void dot3_v4bf16amx(int64_t rows, int64_t columns, const float *a, const uint16_t *b,
     int64_t b_row, float *c)
 {
-    dot_along_v4bf16amx(rows, columns, 64, a, 64, b, b_row, c, 144);
+    dot_along_v4bf16amx(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
 }
 TARGET_v4bf16amx APART void dot4_v4bf16amx(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_finite_lanes_v4bf16amx(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v4bf16amx(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL,
+        /*compensation=*/NULL);
 }
 TARGET_v4bf16amx APART void dot5_v4bf16amx(int64_t rows, int64_t steps, const float *a, const uint16_t *b,
     int64_t b_step, float *c)
 {
-    dot_fetched_v4bf16amx(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_v4bf16amx(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144,
+        /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -916,7 +1000,8 @@ TARGET_v4bf16amx static void softmax_causal_bf16_rows_v4bf16amx(const struct cal
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 511) / 512, i0 = (tiles - 1 - task % tiles) * 512, i1 = min(i0 + 512, n_q);
+    const int64_t tiles = (n_q + 512 - 1) / 512, i0 = (tiles - 1 - task % tiles) * 512,
+        i1 = min(i0 + 512, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -972,14 +1057,14 @@ TARGET_v4bf16amx static void softmax_causal_bf16_rows_v4bf16amx(const struct cal
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             uint16_t *const q_tile = all_q_tile + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
             /* weight[j][i] = sum over d of k * q_tile */
             dot0_v4bf16amx(j1 - j0, k + j0 * k_row, k_row, q_tile, weight);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4bf16amx(old_max + i, load_v4bf16amx(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
                 const int64_t t_0 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -1030,7 +1115,7 @@ TARGET_v4bf16amx static void softmax_causal_bf16_rows_v4bf16amx(const struct cal
             /* sum[e][i] = sum * old_max + sum over j of v_tile * weight_pairs */
             unit_scale_v4bf16amx(16, 64, sum, 16, old_max);
             if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_paired_v4bf16amx(v_tile, 64, 64, j1 - j0),
-                0)) { /* infinity and NaN reach only what sees them */
+                0)) { /* infinity and NaN affect only queries that see them */
                 dot1_v4bf16amx((j1 - j0 + 31) / 32, v_tile, weight_pairs, sum);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4bf16amx seen[1];
@@ -1068,15 +1153,15 @@ TARGET_v4bf16amx static void softmax_causal_bf16_rows_v4bf16amx(const struct cal
     release_tiles();
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4bf16amx APART void softmax_causal_bf16_few_begin_v4bf16amx(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -1099,44 +1184,44 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_begin_v4bf16amx(const struct
     transpose_v4bf16amx(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4bf16amx APART void softmax_causal_bf16_few_begin_2_v4bf16amx(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
-        store_v4bf16amx(carried + r, splat_v4bf16amx(-FLT_MAX));
-        store_v4bf16amx(carried_2 + r, splat_v4bf16amx(0.0f));
-        store_v4bf16amx(carried_2_compensation + r, splat_v4bf16amx(0.0f));
+        store_v4bf16amx(carried_max + r, splat_v4bf16amx(-FLT_MAX));
+        store_v4bf16amx(carried_sum + r, splat_v4bf16amx(0.0f));
+        store_v4bf16amx(carried_sum_compensation + r, splat_v4bf16amx(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4bf16amx(carried_3 + r * 64 + e, splat_v4bf16amx(0.0f));
-                store_v4bf16amx(carried_3_compensation + r * 64 + e, splat_v4bf16amx(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4bf16amx(carried + r * 64 + e, splat_v4bf16amx(0.0f));
+                store_v4bf16amx(carried_compensation + r * 64 + e, splat_v4bf16amx(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -1146,32 +1231,32 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct 
     const int64_t v_row = call->p.v.row;
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 16) {
-        store_v4bf16amx(state + (chunk - chunk0) * 4224 + r, splat_v4bf16amx(-FLT_MAX));
-        store_v4bf16amx(state_2 + (chunk - chunk0) * 4224 + r, splat_v4bf16amx(0.0f));
+        store_v4bf16amx(state_max + (chunk - chunk0) * 4224 + r, splat_v4bf16amx(-FLT_MAX));
+        store_v4bf16amx(state_sum + (chunk - chunk0) * 4224 + r, splat_v4bf16amx(0.0f));
     }
-    /* state_3 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4bf16amx(state_3 + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4bf16amx(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4bf16amx(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4bf16amx(0.0f));
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4bf16amx(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* old_max = state */
+        /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            store_v4bf16amx(old_max + r, load_v4bf16amx(state + (chunk - chunk0) * 4224 + r));
+            store_v4bf16amx(old_max + r, load_v4bf16amx(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4bf16amx t_0 = j0 + j + lane_v4bf16amx;
@@ -1181,7 +1266,7 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct 
                 }
             }
         }
-        /* state max= score */
+        /* state_max max= score */
         for (int64_t r = 0; r < rows; r++) {
             vec_v4bf16amx lanes_max = splat_v4bf16amx(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1190,25 +1275,25 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct 
                     + lane_v4bf16amx < j1 - j0, mask_v4bf16amx), term, splat_v4bf16amx(-INFINITY)));
             }
             const float largest = lane_max_v4bf16amx(lanes_max);
-            if (largest > state[(chunk - chunk0) * 4224 + r]) state[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
         }
-        /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
             const vec_v4bf16amx old_max_1 = load_v4bf16amx(old_max + r);
-            const vec_v4bf16amx old_max_new2 = exp2_v4bf16amx(old_max_1 - load_v4bf16amx(state + (chunk - chunk0) * 4224
-                + r));
+            const vec_v4bf16amx old_max_new2 = exp2_v4bf16amx(old_max_1 - load_v4bf16amx(state_max + (chunk - chunk0) *
+                4224 + r));
             store_v4bf16amx(old_max + r, old_max_new2);
-            store_v4bf16amx(state_2 + (chunk - chunk0) * 4224 + r, load_v4bf16amx(state_2 + (chunk - chunk0) * 4224 + r)
-                * old_max_new2);
+            store_v4bf16amx(state_sum + (chunk - chunk0) * 4224 + r,
+                load_v4bf16amx(state_sum + (chunk - chunk0) * 4224 + r) * old_max_new2);
         }
-        /* score = exp2(score - state) */
+        /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < rows; r++) {
-                store_v4bf16amx(score + r * 144 + j, exp2_v4bf16amx(load_v4bf16amx(score + r * 144 + j) - (state[(chunk
-                    - chunk0) * 4224 + r])));
+                store_v4bf16amx(score + r * 144 + j, exp2_v4bf16amx(load_v4bf16amx(score + r * 144 + j) -
+                    (state_max[(chunk - chunk0) * 4224 + r])));
             }
         }
-        /* state_2 += score */
+        /* state_sum += score */
         for (int64_t r = 0; r < rows; r++) {
             vec_v4bf16amx lane_sums = splat_v4bf16amx(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -1217,119 +1302,121 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_keys_v4bf16amx(const struct 
                     j0, mask_v4bf16amx), term, splat_v4bf16amx(0));
             }
             const float total = lane_sum_v4bf16amx(lane_sums);
-            state_2[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
         }
-        /* state_3 = state_3 * old_max */
+        /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    store_v4bf16amx(state_3 + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v4bf16amx(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4bf16amx(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v4bf16amx(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
                 }
             }
         }
-        /* state_3[r][e] += sum over j of score * v */
+        /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_v4bf16amx(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
+            0)) { /* infinity and NaN affect only queries that see them */
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
                 for (int64_t x = 0; x < 64; x += 16)
                     store_v4bf16amx(wide + t * 64 + x, widened_v4bf16amx(v + j0 * v_row + t * v_row + x));
-            dot4_v4bf16amx(rows, j1 - j0, score, wide, state_3 + (chunk - chunk0) * 4224);
+            dot4_v4bf16amx(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4bf16amx seen[8];
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4bf16amx) <= t_3, mask_v4bf16amx);
                 }
-                add_seen_lanes_v4bf16amx(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64,
+                add_seen_lanes_v4bf16amx(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64,
                     j1 - j0, seen);
             }
         } else
-            dot5_v4bf16amx(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot5_v4bf16amx(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v4bf16amx APART void softmax_causal_bf16_few_fold_v4bf16amx(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           before_2 = carried_2; carried ... */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4bf16amx carried_4 = load_v4bf16amx(carried + r);
-            const vec_v4bf16amx before_new5 = carried_4;
-            const vec_v4bf16amx state_6 = load_v4bf16amx(state + (chunk - chunk0) * 4224 + r);
-            const vec_v4bf16amx carried_new7 = max_v4bf16amx(load_v4bf16amx(carried + r), state_6);
-            store_v4bf16amx(carried + r, carried_new7);
-            const vec_v4bf16amx keep_new8 = exp2_v4bf16amx(before_new5 - carried_new7);
-            store_v4bf16amx(keep + r, keep_new8);
-            const vec_v4bf16amx take_new9 = exp2_v4bf16amx(state_6 - carried_new7);
-            store_v4bf16amx(take + r, take_new9);
-            const vec_v4bf16amx carried_2_10 = load_v4bf16amx(carried_2 + r);
-            store_v4bf16amx(carried_2 + r, carried_2_10 * keep_new8);
-            store_v4bf16amx(carried_2_compensation + r, load_v4bf16amx(carried_2_compensation + r) * keep_new8);
-            add_v4bf16amx(carried_2 + r, carried_2_compensation + r,
-                load_v4bf16amx(state_2 + (chunk - chunk0) * 4224 + r) * take_new9, splat_v4bf16amx(1));
+            const vec_v4bf16amx carried_max_4 = load_v4bf16amx(carried_max + r);
+            const vec_v4bf16amx before_max_new5 = carried_max_4;
+            const vec_v4bf16amx state_max_6 = load_v4bf16amx(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v4bf16amx carried_max_new7 = max_v4bf16amx(load_v4bf16amx(carried_max + r), state_max_6);
+            store_v4bf16amx(carried_max + r, carried_max_new7);
+            const vec_v4bf16amx carried_factor_new8 = exp2_v4bf16amx(before_max_new5 - carried_max_new7);
+            store_v4bf16amx(carried_factor + r, carried_factor_new8);
+            const vec_v4bf16amx slot_factor_new9 = exp2_v4bf16amx(state_max_6 - carried_max_new7);
+            store_v4bf16amx(slot_factor + r, slot_factor_new9);
+            const vec_v4bf16amx carried_sum_10 = load_v4bf16amx(carried_sum + r);
+            store_v4bf16amx(carried_sum + r, carried_sum_10 * carried_factor_new8);
+            store_v4bf16amx(carried_sum_compensation + r, load_v4bf16amx(carried_sum_compensation + r) *
+                carried_factor_new8);
+            add_v4bf16amx(carried_sum + r, carried_sum_compensation + r,
+                load_v4bf16amx(state_sum + (chunk - chunk0) * 4224 + r) * slot_factor_new9, splat_v4bf16amx(1));
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    const vec_v4bf16amx carried_3_11 = load_v4bf16amx(carried_3 + r * 64 + e);
-                    const float keep_12 = keep[r];
-                    store_v4bf16amx(carried_3 + r * 64 + e, carried_3_11 * keep_12);
-                    store_v4bf16amx(carried_3_compensation + r * 64 + e,
-                        load_v4bf16amx(carried_3_compensation + r * 64 + e) * keep_12);
-                    add_v4bf16amx(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
-                        load_v4bf16amx(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * take[r], splat_v4bf16amx(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4bf16amx carried_11 = load_v4bf16amx(carried + r * 64 + e);
+                    const float carried_factor_12 = carried_factor[r];
+                    store_v4bf16amx(carried + r * 64 + e, carried_11 * carried_factor_12);
+                    store_v4bf16amx(carried_compensation + r * 64 + e, load_v4bf16amx(carried_compensation + r * 64 + e)
+                        * carried_factor_12);
+                    add_v4bf16amx(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v4bf16amx(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r],
+                        splat_v4bf16amx(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 TARGET_v4bf16amx APART void softmax_causal_bf16_few_queries_v4bf16amx(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     uint16_t *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                const float carried_2_13 = carried_2[r];
-                store_v4bf16amx(result + r * 64 + e, (carried_2_13 == 0.0f) ? splat_v4bf16amx(0.0f) :
-                    load_v4bf16amx(carried_3 + r * 64 + e) / carried_2_13);
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                const float carried_sum_13 = carried_sum[r];
+                store_v4bf16amx(result + r * 64 + e, (carried_sum_13 == 0.0f) ? splat_v4bf16amx(0.0f) :
+                    load_v4bf16amx(carried + r * 64 + e) / carried_sum_13);
             }
         }
     }
@@ -1339,36 +1426,37 @@ TARGET_v4bf16amx APART void softmax_causal_bf16_few_queries_v4bf16amx(const stru
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v4bf16amx static void softmax_causal_bf16_few_v4bf16amx(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) softmax_causal_bf16_few_begin_v4bf16amx(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) softmax_causal_bf16_few_begin_2_v4bf16amx(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_causal_bf16_few_begin_v4bf16amx(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_causal_bf16_few_begin_2_v4bf16amx(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) softmax_causal_bf16_few_keys_v4bf16amx(call,
-            task, part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_causal_bf16_few_keys_v4bf16amx(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                softmax_causal_bf16_few_fold_v4bf16amx(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_causal_bf16_few_fold_v4bf16amx(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) softmax_causal_bf16_few_queries_v4bf16amx(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_causal_bf16_few_queries_v4bf16amx(call, task, part, iteration);
+    synchronise(part);
 }
 #endif
 
@@ -1376,11 +1464,14 @@ TARGET_v4bf16amx static void softmax_causal_bf16_few_v4bf16amx(const struct call
 #if defined(__x86_64__) && !defined(ATTN_EMULATE_TILES)
 #define TARGET_v4bf16 __attribute__((target("avx512bf16,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
 
-/* 16 elements in a register; mask_v4bf16 compares them, ints_v4bf16 are positions,
-   wide_v4bf16 is for what needs double. */
+/* Each of these types has 16 elements:
+   - vec_v4bf16: numbers
+   - mask_v4bf16: results of comparisons
+   - ints_v4bf16: positions
+   - wide_v4bf16: doubles */
 typedef float vec_v4bf16 __attribute__((vector_size(64)));
 typedef float stored_v4bf16 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory,
-    anywhere */
+    unaligned */
 typedef int32_t mask_v4bf16 __attribute__((vector_size(64)));
 typedef int64_t ints_v4bf16 __attribute__((vector_size(128)));
 typedef uint16_t halves_v4bf16 __attribute__((vector_size(2 * 16), aligned(2), may_alias));
@@ -1388,7 +1479,7 @@ TARGET_v4bf16 INLINE vec_v4bf16 load_v4bf16(const float *p) { return *(const sto
 TARGET_v4bf16 INLINE void store_v4bf16(float *p, vec_v4bf16 x) { *(stored_v4bf16 *)(void *)p = x; }
 TARGET_v4bf16 INLINE vec_v4bf16 splat_v4bf16(float x) { return x - (vec_v4bf16){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 TARGET_v4bf16 INLINE vec_v4bf16 pick_v4bf16(mask_v4bf16 m, vec_v4bf16 a,
     vec_v4bf16 b) { return (vec_v4bf16)((m & (mask_v4bf16)a) | (~m & (mask_v4bf16)b)); }
 
@@ -1397,7 +1488,7 @@ TARGET_v4bf16 INLINE vec_v4bf16 widened_v4bf16(const uint16_t *p) /* bf16 is the
     return (vec_v4bf16)(__builtin_convertvector(*(const halves_v4bf16 *)(const void *)p, mask_v4bf16) << 16);
 }
 
-/* The scalar narrowed() of every lane, but for what a NaN has beside its sign. */
+/* Returns narrowed() of each lane. The payload of a NaN can differ from that of the scalar function. */
 TARGET_v4bf16 INLINE void store_narrowed_v4bf16(uint16_t *p, vec_v4bf16 x)
 {
     const mask_v4bf16 bits = (mask_v4bf16)x, made = (mask_v4bf16)pick_v4bf16((mask_v4bf16)(x != x),
@@ -1411,14 +1502,14 @@ static const ints_v4bf16 lane_v4bf16 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 TARGET_v4bf16 INLINE vec_v4bf16 max_v4bf16(vec_v4bf16 a, vec_v4bf16 b) { return pick_v4bf16((mask_v4bf16)(a < b), b, a);
     }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many
-   machines; NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -126.0f, because subnormal numbers are slow on many machines;
+   NaN stays NaN. */
 TARGET_v4bf16 INLINE vec_v4bf16 exp2_v4bf16(vec_v4bf16 x)
 {
     vec_v4bf16 f, y;
     uint16_t normal;
     __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4bf16(-126.0f))); /* not less */
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x without the nearest integer, 0 for infinity */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
     vec_v4bf16 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
     p = p * f + 0.055503571f;
@@ -1429,7 +1520,7 @@ TARGET_v4bf16 INLINE vec_v4bf16 exp2_v4bf16(vec_v4bf16 x)
     return y;
 }
 
-/* The same to within 1e-4 of the value, for what is rounded to bf16. */
+/* exp2_v4bf16 with a relative error below 1e-4, for results that are rounded to bf16. */
 TARGET_v4bf16 INLINE vec_v4bf16 exp2_coarse_v4bf16(vec_v4bf16 x)
 {
     vec_v4bf16 f, y;
@@ -1443,7 +1534,7 @@ TARGET_v4bf16 INLINE vec_v4bf16 exp2_coarse_v4bf16(vec_v4bf16 x)
     return y;
 }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 TARGET_v4bf16 INLINE float lane_sum_v4bf16(vec_v4bf16 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -1453,7 +1544,7 @@ TARGET_v4bf16 INLINE float lane_sum_v4bf16(vec_v4bf16 x)
     return x[0];
 }
 
-/* The largest of the lanes; where one is NaN, perhaps not that. */
+/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
 TARGET_v4bf16 INLINE float lane_max_v4bf16(vec_v4bf16 x)
 {
     x = max_v4bf16(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -1463,7 +1554,7 @@ TARGET_v4bf16 INLINE float lane_max_v4bf16(vec_v4bf16 x)
     return x[0];
 }
 
-/* The sums over the lanes of 16 vectors, in their order. */
+/* Returns a vector with the sums over the lanes of 16 vectors. The sums are in the order of the vectors. */
 TARGET_v4bf16 INLINE vec_v4bf16 lane_sums_v4bf16(vec_v4bf16 *t)
 {
     UNROLL for (int r = 0; r < 16; r += 2)
@@ -1480,8 +1571,7 @@ TARGET_v4bf16 INLINE vec_v4bf16 lane_sums_v4bf16(vec_v4bf16 *t)
     return t[0];
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 TARGET_v4bf16 INLINE void exchange_v4bf16(vec_v4bf16 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -1510,7 +1600,7 @@ TARGET_v4bf16 INLINE void exchange_v4bf16(vec_v4bf16 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 TARGET_v4bf16 APART void transpose_v4bf16(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -1528,7 +1618,7 @@ TARGET_v4bf16 APART void transpose_v4bf16(const float *from, int64_t from_row, i
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* The same into 16 bits. */
+/* Transposes as transpose_v4bf16 does, but writes elements of 16 bits. */
 TARGET_v4bf16 APART void transpose_narrowed_v4bf16(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -1545,7 +1635,7 @@ TARGET_v4bf16 APART void transpose_narrowed_v4bf16(const float *from, int64_t fr
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 TARGET_v4bf16 INLINE void add_v4bf16(float *sum, float *compensation, vec_v4bf16 x, vec_v4bf16 factor)
 {
     const vec_v4bf16 old = load_v4bf16(sum) * factor, more = load_v4bf16(compensation) * factor + x, new = old + more;
@@ -1553,28 +1643,28 @@ TARGET_v4bf16 INLINE void add_v4bf16(float *sum, float *compensation, vec_v4bf16
     store_v4bf16(sum, new);
 }
 
-/* Pairs of bf16: 32 bits, the first in the lower half. Their product and their rounding are the processor's own
-   instructions. */
-typedef int32_t near_v4bf16 __attribute__((aligned(2), may_alias)); /* in memory, at any element */
+/* A pair of bf16 has 32 bits, and the first element of the pair is in the lower half. The processor has instructions
+   that multiply pairs and that round numbers to pairs. */
+typedef int32_t near_v4bf16 __attribute__((aligned(2), may_alias)); /* in memory, aligned to an element */
 typedef mask_v4bf16 pairs_v4bf16 __attribute__((aligned(2), may_alias));
 TARGET_v4bf16 INLINE int32_t pair_v4bf16(const uint16_t *p) { return *(const near_v4bf16 *)(const void *)p; }
 TARGET_v4bf16 INLINE void set_pair_v4bf16(uint16_t *p, int32_t pair) { *(near_v4bf16 *)(void *)p = pair; }
 TARGET_v4bf16 INLINE mask_v4bf16 load_paired_v4bf16(const uint16_t *p) { return *(const pairs_v4bf16 *)(const void *)p;
     }
-/* sum + the product of first elements + that of second ones */
+/* Returns sum + the product of the first elements + the product of the second elements, for each pair. */
 TARGET_v4bf16 INLINE vec_v4bf16 multiply_v4bf16(vec_v4bf16 sum, int32_t a, mask_v4bf16 b)
 {
     return (vec_v4bf16)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_set1_epi32(a), (__m512bh)b);
 }
 
-TARGET_v4bf16 INLINE mask_v4bf16 interleaved_v4bf16(__m512i both) /* what is in the halves becomes pairs */
+TARGET_v4bf16 INLINE mask_v4bf16 interleaved_v4bf16(__m512i both) /* pairs of an element of each half */
 {
     const mask_v4bf16 turns = {1048576, 1114113, 1179650, 1245187, 1310724, 1376261, 1441798, 1507335, 1572872, 1638409,
         1703946, 1769483, 1835020, 1900557, 1966094, 2031631};
     return (mask_v4bf16)_mm512_permutexvar_epi16((__m512i)turns, both);
 }
 
-/* Elements of two rows become pairs; `second` may be NULL. */
+/* Stores pairs of elements of two rows. `second` may be NULL. */
 TARGET_v4bf16 INLINE void join_v4bf16(uint16_t *p, const uint16_t *first, const uint16_t *second)
 {
     const halves_v4bf16 two[2] = {*(const halves_v4bf16 *)(const void *)first,
@@ -1584,7 +1674,8 @@ TARGET_v4bf16 INLINE void join_v4bf16(uint16_t *p, const uint16_t *first, const 
     *(pairs_v4bf16 *)(void *)p = interleaved_v4bf16(both);
 }
 
-TARGET_v4bf16 INLINE mask_v4bf16 paired_v4bf16(vec_v4bf16 first, vec_v4bf16 second) /* rounded to nearest even */
+TARGET_v4bf16 INLINE mask_v4bf16 paired_v4bf16(vec_v4bf16 first, vec_v4bf16 second) /* rounded to nearest,
+    ties to even */
 {
     return interleaved_v4bf16((__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first));
 }
@@ -1597,7 +1688,8 @@ TARGET_v4bf16 INLINE void store_paired_v4bf16(uint16_t *p, vec_v4bf16 first, vec
 typedef uint32_t bits_v4bf16 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4bf16 __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 TARGET_v4bf16 APART int finite_v4bf16(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4bf16 found = {0};
@@ -1612,7 +1704,7 @@ TARGET_v4bf16 APART int finite_v4bf16(const float *p, int64_t row, int64_t rows,
     return one <= 0x7fffffff;
 }
 
-/* The same of numbers as they are stored. */
+/* finite_v4bf16 of numbers in the type in which they are stored. */
 TARGET_v4bf16 APART int finite_stored_v4bf16(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[16];
@@ -1624,8 +1716,7 @@ TARGET_v4bf16 APART int finite_stored_v4bf16(const uint16_t *p, int64_t row, int
     return 1;
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 TARGET_v4bf16 APART void add_seen_lanes_v4bf16(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4bf16 *seen)
@@ -1635,13 +1726,17 @@ TARGET_v4bf16 APART void add_seen_lanes_v4bf16(int64_t lanes, float *sum, const 
             if (!finite_v4bf16(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 TARGET_v4bf16 INLINE void block_v4bf16(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
     vec_v4bf16 sum[6][4];
@@ -1659,20 +1754,20 @@ TARGET_v4bf16 INLINE void block_v4bf16(const int rows, const int vectors, int64_
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4bf16 times = then >= 2 && factor ? load_v4bf16(factor + v * 16) : splat_v4bf16(1);
+        const vec_v4bf16 times = update >= 2 && factor ? load_v4bf16(factor + v * 16) : splat_v4bf16(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 16;
-            if (then == 3) {
+            if (update == 3) {
                 add_v4bf16(to, compensation + r * c_row + v * 16, sum[r][v], times);
                 continue;
             }
-            store_v4bf16(to, then == 0 ? sum[r][v] : then == 1 ? load_v4bf16(to) + sum[r][v] : load_v4bf16(to) * times +
-                sum[r][v]);
+            store_v4bf16(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4bf16(to) + sum[r][v] : load_v4bf16(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
+/* Prefetches rows of `width` numbers. */
 TARGET_v4bf16 INLINE void fetch_v4bf16(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -1680,11 +1775,12 @@ TARGET_v4bf16 INLINE void fetch_v4bf16(int64_t rows, const int64_t width, const 
             __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 16 columns, of which the last is number `last` where not all are there.
-   `ordered`: numbers are read in the order in which they lie, which is what the machine prefetches; left to itself a
-   compiler mixes rows, which is faster where they are in a cache.
-   `wide`: b widened, with rows of `steps`, or NULL.
-   Rows of `ahead` are asked for on the way, unless it is NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns.
+   - whole: all columns exist; else the last one is number `last`.
+   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
+     rows, which is faster if they are in a cache.
+   - wide: b widened, in rows of `steps`, or NULL.
+   - ahead: rows to prefetch, or NULL. */
 TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, const int64_t steps, const float *a,
     const uint16_t *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
@@ -1703,7 +1799,7 @@ TARGET_v4bf16 INLINE void columns_v4bf16(const int whole, int64_t last, const in
     store_v4bf16(c, lane_sums_v4bf16(t));
 }
 
-/* The same for any number of rows. */
+/* columns_v4bf16 for any number of rows. */
 TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int64_t rows, const int64_t steps,
     const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -1712,8 +1808,8 @@ TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int6
         columns_v4bf16(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* of fewer than 2 rows the first reads b as the machine prefetches it; of more each asks for its share of the
-       rows of b that are read 32 later, or, of two or three, the first for all, little at a time */
+    /* Prefetching: with fewer than 2 rows the hardware does it. With more, each row prefetches its share of the
+       rows of b that are needed 32 steps later; of two or three rows the first prefetches for all. */
     const uint16_t *const ahead = b + 32 * b_row;
     const int asks = rows >= 2;
     int64_t r = 0;
@@ -1726,9 +1822,8 @@ TARGET_v4bf16 INLINE void all_columns_v4bf16(const int whole, int64_t last, int6
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 16 terms; b comes from
-   memory, and is asked for so many rows early: 0 by one row of a (0: the machine does it), 32 by
-   more, which share what is widened. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 16 terms. b comes
+   from memory. It is prefetched 0 rows ahead (0: by the hardware) for one row of a, else 32 rows. */
 TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const int64_t steps, const float *a,
     int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
@@ -1736,8 +1831,7 @@ TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const 
     const float *wide = NULL;
     int64_t x = 0;
     float widened[16 * 64];
-    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* a is in registers here */
-        if (0) fetch_v4bf16(16, steps, b + 0 * b_row, b_row);
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* a stays in registers */
         columns_v4bf16(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
@@ -1750,58 +1844,116 @@ TARGET_v4bf16 INLINE void dot_along_v4bf16(int64_t rows, int64_t columns, const 
     if (x < columns) all_columns_v4bf16(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v4bf16 INLINE void parts_v4bf16(const int rows, const int vectors, int64_t steps, const int64_t part,
+/* block_v4bf16; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
+   because
+   rounding errors grow with the number of terms. */
+TARGET_v4bf16 INLINE void parts_v4bf16(const int rows, const int vectors, int64_t steps, const int64_t span,
     const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4bf16(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4bf16(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, early);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_v4bf16(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4bf16(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v4bf16 INLINE void dot_early_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int odd,
+/* parts_v4bf16 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v4bf16 INLINE void blocks_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation, const int64_t early)
+    const int update, const float *factor, float *compensation, const int64_t early)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4bf16(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL, early);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4bf16(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL, early); break;
-        case 4: parts_v4bf16(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL, early); break;
-        case 3: parts_v4bf16(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL, early); break;
-        case 2: parts_v4bf16(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL, early); break;
-        case 1: parts_v4bf16(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL, early); break;
+            parts_v4bf16(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL, early);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4bf16(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL, early); break;
+        case 4: parts_v4bf16(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL, early); break;
+        case 3: parts_v4bf16(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL, early); break;
+        case 2: parts_v4bf16(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL, early); break;
+        case 1: parts_v4bf16(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL, early); break;
         }
     }
 }
 
-/* The same where b is in a cache. */
-TARGET_v4bf16 INLINE void dot_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v4bf16 APART void narrow_v4bf16(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a,
+    int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
 {
-    dot_early_v4bf16(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4bf16(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 5: block_v4bf16(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 4: block_v4bf16(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 3: block_v4bf16(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 2: block_v4bf16(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 1: block_v4bf16(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v4bf16 INLINE int64_t lanes_in_blocks_v4bf16(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v4bf16 INLINE void dot_early_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation, const int64_t early)
+{
+    const int64_t x = lanes_in_blocks_v4bf16(vectors, lanes);
+    blocks_v4bf16(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, early);
+    if (x < lanes)
+        narrow_v4bf16(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* A product whose b is in a cache: nothing is prefetched. */
+TARGET_v4bf16 INLINE void dot_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    dot_early_v4bf16(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, 0);
 }
 
@@ -1817,55 +1969,54 @@ TARGET_v4bf16 INLINE void row_v4bf16(const int vectors, int64_t steps, const flo
     UNROLL for (int v = 0; v < vectors; v++) store_v4bf16(c + v * 16, load_v4bf16(c + v * 16) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_v4bf16, and widened,
-   some rows at a
-   time. A single row takes 128 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int odd,
+/* c += a * b with b from memory: it is prefetched as in dot_along_v4bf16, and widened 16 rows at a time. A single row
+   takes 128 lanes at once, and so reads b in the order of memory. */
+TARGET_v4bf16 INLINE void dot_fetched_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float wide[16 * 64];
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (0) fetch_v4bf16(16, lanes, b + 0 * b_step, b_step);
+        if (rows == 1 && update == 1) {
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128) row_v4bf16(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 128) row_v4bf16((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
             continue;
         }
         for (int64_t k = 0; k < some; k++) {
-            if (1) fetch_v4bf16(1, lanes, b + (k + 32) * b_step, b_step);
+            fetch_v4bf16(1, lanes, b + (k + 32) * b_step, b_step);
             for (int64_t x = 0; x < lanes; x += 16) store_v4bf16(wide + k * lanes + x,
                 widened_v4bf16(b + k * b_step + x));
         }
         const float *const from = wide;
         const int64_t from_step = lanes;
-        dot_early_v4bf16(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
+        dot_early_v4bf16(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
             factor, compensation, 1 || rows < 2 ? 0 : 32);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_v4bf16. */
+/* dot_v4bf16 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_v4bf16, so that they round as there. */
 TARGET_v4bf16 INLINE void dot_finite_lanes_v4bf16(const int fetched, const int vectors, const int64_t lanes,
     int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 16; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 16 + k] = finite_v4bf16(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 16; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 16 + k] = finite_v4bf16(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v4bf16(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 16, 1 * 16, c + x, c_row, then,
+            dot_v4bf16(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 16, 16, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
@@ -1873,7 +2024,8 @@ TARGET_v4bf16 INLINE void dot_finite_lanes_v4bf16(const int fetched, const int v
 typedef uint16_t bits_paired_v4bf16 __attribute__((vector_size(64), aligned(sizeof(uint16_t)), may_alias));
 typedef uint16_t bit_paired_v4bf16 __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 TARGET_v4bf16 APART int finite_paired_v4bf16(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_paired_v4bf16 found = {0};
@@ -1888,8 +2040,8 @@ TARGET_v4bf16 APART int finite_paired_v4bf16(const uint16_t *p, int64_t row, int
     return one <= 0x7fff;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
-   in the lanes that see it. Weights are pairs of bf16; `second`: which of its pair a weight is. */
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
+   in the lanes that see it. Weights are pairs of bf16; `second` selects the weight of a pair. */
 TARGET_v4bf16 APART void add_seen_paired_v4bf16(int64_t rows, float *sum, int64_t sum_row, const uint16_t *values,
     int64_t step,
     const uint16_t *weights, int64_t second, const mask_v4bf16 *seen, int64_t lanes)
@@ -1904,12 +2056,15 @@ TARGET_v4bf16 APART void add_seen_paired_v4bf16(int64_t rows, float *sum, int64_
         }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x], times `by` unless there is a factor, a and b pairs of bf16, for up to 6
-   rows and `vectors` vectors of x, the sums in registers; `then` says what becomes of c: 0 the sum, 1 c + sum,
-   2 c * factor[x] + sum, 3 the same with a compensation. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. a and b are
+   pairs of bf16. The sum is multiplied by `by` if there is no factor. `update` is what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation */
 TARGET_v4bf16 INLINE void block_paired_v4bf16(const int rows, const int vectors, int64_t steps, const uint16_t *a,
     int64_t a_row, int64_t a_step,
-    const uint16_t *b, int64_t b_step, float *c, int64_t c_row, const int then, const float by,
+    const uint16_t *b, int64_t b_step, float *c, int64_t c_row, const int update, const float by,
     const float *factor, float *compensation)
 {
     vec_v4bf16 sum[6][4];
@@ -1924,114 +2079,179 @@ TARGET_v4bf16 INLINE void block_paired_v4bf16(const int rows, const int vectors,
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4bf16 times = then >= 2 && factor ? load_v4bf16(factor + v * 16) : splat_v4bf16(1);
+        const vec_v4bf16 times = update >= 2 && factor ? load_v4bf16(factor + v * 16) : splat_v4bf16(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 16;
-            if (then == 3) {
+            if (update == 3) {
                 add_v4bf16(to, compensation + r * c_row + v * 16, sum[r][v], times);
                 continue;
             }
-            store_v4bf16(to, then == 0 ? sum[r][v] * by
-                : then == 1 ? load_v4bf16(to) + sum[r][v] * by : load_v4bf16(to) * times + sum[r][v]);
+            store_v4bf16(to, update == 0 ? sum[r][v] * by
+                : update == 1 ? load_v4bf16(to) + sum[r][v] * by : load_v4bf16(to) * times + sum[r][v]);
         }
     }
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v4bf16 INLINE void parts_paired_v4bf16(const int rows, const int vectors, int64_t steps, const int64_t part,
+/* block_paired_v4bf16; if it sets c (update 0) and there are more than 2 * `span` terms,
+   it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v4bf16 INLINE void parts_paired_v4bf16(const int rows, const int vectors, int64_t steps, const int64_t span,
     const uint16_t *a,
-    int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row, const int update,
         const float by,
     const float *factor, float *compensation)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_paired_v4bf16(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then, by,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_paired_v4bf16(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update, by,
         factor, compensation);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_paired_v4bf16(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_paired_v4bf16(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step,
                 b_step, c,
                 c_row, 1, by, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v4bf16 INLINE void dot_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int odd,
+/* parts_paired_v4bf16 for any number of rows and `lanes` lanes,
+   a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v4bf16 INLINE void blocks_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
     int64_t steps,
-    const int64_t part, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
+    const int64_t span, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float by, const float *factor, float *compensation)
+    const int update, const float by, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_paired_v4bf16(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + 2 * x, b_step,
-                c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_paired_v4bf16(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + 2 * x, b_step,
-            c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_paired_v4bf16(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + 2 * x, b_step,
-            c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_paired_v4bf16(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + 2 * x, b_step,
-            c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_paired_v4bf16(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + 2 * x, b_step,
-            c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_paired_v4bf16(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + 2 * x, b_step,
-            c + r * c_row + x, c_row, then, by, f, left ? left + r * c_row : NULL); break;
+            parts_paired_v4bf16(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + 2 * x, b_step,
+                c + r * c_row + x, c_row, update, by, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_paired_v4bf16(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + 2 * x, b_step,
+            c + r * c_row + x, c_row, update, by, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_paired_v4bf16(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + 2 * x, b_step,
+            c + r * c_row + x, c_row, update, by, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_paired_v4bf16(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + 2 * x, b_step,
+            c + r * c_row + x, c_row, update, by, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_paired_v4bf16(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + 2 * x, b_step,
+            c + r * c_row + x, c_row, update, by, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_paired_v4bf16(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + 2 * x, b_step,
+            c + r * c_row + x, c_row, update, by, f, left ? left + r * c_row : NULL); break;
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-TARGET_v4bf16 INLINE void dot_finite_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int odd,
-    int64_t steps,
-    const int64_t part, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int then, const float by, const float *factor, float *compensation)
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v4bf16 APART void narrow_paired_v4bf16(int64_t lanes, int64_t rows, int64_t steps, int64_t span,
+    const uint16_t *a, int64_t a_row,
+    int64_t a_step, const uint16_t *b, int64_t b_step, float *c, int64_t c_row, int update, const float by,
+    const float *factor, float *compensation)
 {
-    uint16_t row[288];
-    (void)odd;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 2; k++)
-                row[2 * t + k] = finite_paired_v4bf16(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_paired_v4bf16(vectors, lanes, 1, 1, steps, part, row, 0, 2, b, b_step, c + r * c_row, c_row,
-            then, by, factor, compensation ? compensation + r * c_row : NULL);
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const uint16_t *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_paired_v4bf16(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + 2 * x, b_step,
+            c + r * c_row + x, c_row, now, by, f, left ? left + r * c_row : NULL); break;
+        case 5: block_paired_v4bf16(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + 2 * x, b_step,
+            c + r * c_row + x, c_row, now, by, f, left ? left + r * c_row : NULL); break;
+        case 4: block_paired_v4bf16(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + 2 * x, b_step,
+            c + r * c_row + x, c_row, now, by, f, left ? left + r * c_row : NULL); break;
+        case 3: block_paired_v4bf16(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + 2 * x, b_step,
+            c + r * c_row + x, c_row, now, by, f, left ? left + r * c_row : NULL); break;
+        case 2: block_paired_v4bf16(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + 2 * x, b_step,
+            c + r * c_row + x, c_row, now, by, f, left ? left + r * c_row : NULL); break;
+        case 1: block_paired_v4bf16(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + 2 * x, b_step,
+            c + r * c_row + x, c_row, now, by, f, left ? left + r * c_row : NULL); break;
+                }
+        }
     }
 }
 
-/* The products of the code below: dot_v4bf16 with what is constant in them. */
-TARGET_v4bf16 APART void dot0_v4bf16(int64_t rows, const uint16_t *a, int64_t a_row, const uint16_t *b, float *c)
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v4bf16 INLINE int64_t lanes_in_blocks_paired_v4bf16(const int vectors, const int64_t lanes)
 {
-    dot_paired_v4bf16(4, 64, rows, -1, 32, 32, a, a_row, 2, b, 128, c, 64, 0, 0.18033688f, NULL, NULL);
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
 }
-TARGET_v4bf16 APART void dot1_v4bf16(int64_t steps, const uint16_t *a, const uint16_t *b, float *c, const float *factor,
-    float *compensation)
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v4bf16 INLINE void dot_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float by, const float *factor, float *compensation)
 {
-    dot_finite_paired_v4bf16(4, 64, 64, 4, steps, 192, a, 2, 128, b, 128, c, 64, 3, 1.0f, factor, compensation);
+    const int64_t x = lanes_in_blocks_paired_v4bf16(vectors, lanes);
+    blocks_paired_v4bf16(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update, by,
+        factor, compensation);
+    if (x < lanes)
+        narrow_paired_v4bf16(lanes - x, rows, steps, span, a, a_row, a_step, b + 2 * x, b_step, c + x, c_row,
+            update, by, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
-TARGET_v4bf16 APART void dot2_v4bf16(int64_t steps, const uint16_t *a, const uint16_t *b, float *c, const float *factor,
-    float *compensation)
+
+/* dot_paired_v4bf16 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v4bf16 INLINE void dot_finite_paired_v4bf16(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const uint16_t *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float by, const float *factor, float *compensation)
 {
-    dot_paired_v4bf16(4, 64, 64, 4, steps, 192, a, 2, 128, b, 128, c, 64, 3, 1.0f, factor, compensation);
+    uint16_t row[288];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[2 * t] = finite_paired_v4bf16(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+            row[2 * t + 1] = finite_paired_v4bf16(a + t * a_step + 1, 0, 1, 1) ? a[t * a_step + 1] : 0;
+        }
+        dot_paired_v4bf16(vectors, lanes, 1, 1, steps, span, row, 0, 2, b, b_step, c + r * c_row, c_row,
+            update, by, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The products of the code below, each compiled once: dot_v4bf16 with its constant arguments. */
+TARGET_v4bf16 APART void dot0_v4bf16(int64_t lanes, int64_t rows, const uint16_t *a, int64_t a_row, const uint16_t *b,
+    float *c)
+{
+    dot_paired_v4bf16(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/32, /*span=*/32, a, a_row, /*a_step=*/2, b,
+        /*b_step=*/128, c, /*c_row=*/64, /*update=*/0, /*by=*/0.18033688f, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4bf16 APART void dot1_v4bf16(int64_t lanes, int64_t steps, const uint16_t *a, const uint16_t *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_finite_paired_v4bf16(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/2,
+        /*a_step=*/128, b, /*b_step=*/128, c, /*c_row=*/64, /*update=*/3, /*by=*/1.0f, factor, compensation);
+}
+TARGET_v4bf16 APART void dot2_v4bf16(int64_t lanes, int64_t steps, const uint16_t *a, const uint16_t *b, float *c,
+    const float *factor, float *compensation)
+{
+    dot_paired_v4bf16(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/2,
+        /*a_step=*/128, b, /*b_step=*/128, c, /*c_row=*/64, /*update=*/3, /*by=*/1.0f, factor, compensation);
 }
 TARGET_v4bf16 APART void dot3_v4bf16(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row,
     float *c)
 {
-    dot_along_v4bf16(rows, columns, 64, a, 64, b, b_row, c, 144);
+    dot_along_v4bf16(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
 }
 TARGET_v4bf16 APART void dot4_v4bf16(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_finite_lanes_v4bf16(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v4bf16(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL,
+        /*compensation=*/NULL);
 }
 TARGET_v4bf16 APART void dot5_v4bf16(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step,
     float *c)
 {
-    dot_fetched_v4bf16(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_v4bf16(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144,
+        /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2041,7 +2261,8 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 63) / 64, i0 = (tiles - 1 - task % tiles) * 64, i1 = min(i0 + 64, n_q);
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -2076,7 +2297,7 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
     /* sum = 0.0f; sum_compensation = 0.0f */
     for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
         for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
                 store_v4bf16(sum + e * 64 + i, splat_v4bf16(0.0f));
                 store_v4bf16(sum_compensation + e * 64 + i, splat_v4bf16(0.0f));
             }
@@ -2090,12 +2311,12 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
                 join_v4bf16(v_tile + j * 64 + 2 * e, v + (j0 + j) * v_row + e,
                     j + 1 < j1 - j0 ? v + ((j0 + j) + 1) * v_row + e : NULL);
         /* weight[j][i] = sum over d of k * q_tile */
-        dot0_v4bf16(j1 - j0, k + j0 * k_row, k_row, q_tile, weight);
+        dot0_v4bf16(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, weight);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += 16) {
             store_v4bf16(old_max + i, load_v4bf16(row_max + i));
         }
-        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* weight = select(j <= (i + (n_k - n_q)), weight, -INFINITY) */
             const int64_t t_0 = n_k - n_q;
             for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -2109,16 +2330,16 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
         /* row_max max= weight */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
             vec_v4bf16 row_max_in[4];
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                row_max_in[u] = load_v4bf16(row_max + i);
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                row_max_in[vector] = load_v4bf16(row_max + i);
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                    row_max_in[u] = max_v4bf16(row_max_in[u], load_v4bf16(weight + j * 64 + i));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    row_max_in[vector] = max_v4bf16(row_max_in[vector], load_v4bf16(weight + j * 64 + i));
                 }
             }
-            UNROLL for (int64_t u = 0, i = i_first; u < 4; u++, i += 16) {
-                store_v4bf16(row_max + i, row_max_in[u]);
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                store_v4bf16(row_max + i, row_max_in[vector]);
             }
         }
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
@@ -2149,8 +2370,8 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
                     j + 1 < j1 - j0 ? load_v4bf16(weight + (((j0 + j) + 1) - j0) * 64 + i) : splat_v4bf16(0));
         /* sum[e][i] = sum * old_max + sum over j of v_tile * weight_pairs */
         if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_paired_v4bf16(v_tile, 128, (j1 - j0 + 1) / 2,
-            2 * 64), 0)) { /* infinity and NaN reach only what sees them */
-            dot1_v4bf16((j1 - j0 + 1) / 2, v_tile, weight_pairs, sum, old_max, sum_compensation);
+            2 * 64), 0)) { /* infinity and NaN affect only queries that see them */
+            dot1_v4bf16(round_up(i1 - i0, 16), (j1 - j0 + 1) / 2, v_tile, weight_pairs, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 mask_v4bf16 seen[4];
                 if (finite_paired_v4bf16(v_tile + j / 2 * 128 + j % 2, 2, 64, 1)) continue;
@@ -2162,7 +2383,7 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
                     seen, i1 - i0);
             }
         } else
-            dot2_v4bf16((j1 - j0 + 1) / 2, v_tile, weight_pairs, sum, old_max, sum_compensation);
+            dot2_v4bf16(round_up(i1 - i0, 16), (j1 - j0 + 1) / 2, v_tile, weight_pairs, sum, old_max, sum_compensation);
     }
     /* sum = select(row_sum == 0.0f, 0.0f, sum / row_sum) */
     for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -2177,15 +2398,15 @@ TARGET_v4bf16 static void softmax_causal_bf16_rows_v4bf16(const struct call *cal
     transpose_narrowed_v4bf16(sum, 64, 64, i1 - i0, out + i0 * out_row, out_row);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4bf16 APART void softmax_causal_bf16_few_begin_v4bf16(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -2208,44 +2429,44 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_begin_v4bf16(const struct call 
     transpose_v4bf16(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4bf16 APART void softmax_causal_bf16_few_begin_2_v4bf16(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
-        store_v4bf16(carried + r, splat_v4bf16(-FLT_MAX));
-        store_v4bf16(carried_2 + r, splat_v4bf16(0.0f));
-        store_v4bf16(carried_2_compensation + r, splat_v4bf16(0.0f));
+        store_v4bf16(carried_max + r, splat_v4bf16(-FLT_MAX));
+        store_v4bf16(carried_sum + r, splat_v4bf16(0.0f));
+        store_v4bf16(carried_sum_compensation + r, splat_v4bf16(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4bf16(carried_3 + r * 64 + e, splat_v4bf16(0.0f));
-                store_v4bf16(carried_3_compensation + r * 64 + e, splat_v4bf16(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4bf16(carried + r * 64 + e, splat_v4bf16(0.0f));
+                store_v4bf16(carried_compensation + r * 64 + e, splat_v4bf16(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -2255,32 +2476,32 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *
     const int64_t v_row = call->p.v.row;
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 16) {
-        store_v4bf16(state + (chunk - chunk0) * 4224 + r, splat_v4bf16(-FLT_MAX));
-        store_v4bf16(state_2 + (chunk - chunk0) * 4224 + r, splat_v4bf16(0.0f));
+        store_v4bf16(state_max + (chunk - chunk0) * 4224 + r, splat_v4bf16(-FLT_MAX));
+        store_v4bf16(state_sum + (chunk - chunk0) * 4224 + r, splat_v4bf16(0.0f));
     }
-    /* state_3 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4bf16(state_3 + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4bf16(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4bf16(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4bf16(0.0f));
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4bf16(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* old_max = state */
+        /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            store_v4bf16(old_max + r, load_v4bf16(state + (chunk - chunk0) * 4224 + r));
+            store_v4bf16(old_max + r, load_v4bf16(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4bf16 t_0 = j0 + j + lane_v4bf16;
@@ -2290,7 +2511,7 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *
                 }
             }
         }
-        /* state max= score */
+        /* state_max max= score */
         for (int64_t r = 0; r < rows; r++) {
             vec_v4bf16 lanes_max = splat_v4bf16(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2299,24 +2520,25 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *
                     lane_v4bf16 < j1 - j0, mask_v4bf16), term, splat_v4bf16(-INFINITY)));
             }
             const float largest = lane_max_v4bf16(lanes_max);
-            if (largest > state[(chunk - chunk0) * 4224 + r]) state[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
         }
-        /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
             const vec_v4bf16 old_max_1 = load_v4bf16(old_max + r);
-            const vec_v4bf16 old_max_new2 = exp2_v4bf16(old_max_1 - load_v4bf16(state + (chunk - chunk0) * 4224 + r));
+            const vec_v4bf16 old_max_new2 = exp2_v4bf16(old_max_1 - load_v4bf16(state_max + (chunk - chunk0) * 4224 +
+                r));
             store_v4bf16(old_max + r, old_max_new2);
-            store_v4bf16(state_2 + (chunk - chunk0) * 4224 + r, load_v4bf16(state_2 + (chunk - chunk0) * 4224 + r) *
+            store_v4bf16(state_sum + (chunk - chunk0) * 4224 + r, load_v4bf16(state_sum + (chunk - chunk0) * 4224 + r) *
                 old_max_new2);
         }
-        /* score = exp2(score - state) */
+        /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < rows; r++) {
-                store_v4bf16(score + r * 144 + j, exp2_v4bf16(load_v4bf16(score + r * 144 + j) - (state[(chunk - chunk0)
-                    * 4224 + r])));
+                store_v4bf16(score + r * 144 + j, exp2_v4bf16(load_v4bf16(score + r * 144 + j) - (state_max[(chunk -
+                    chunk0) * 4224 + r])));
             }
         }
-        /* state_2 += score */
+        /* state_sum += score */
         for (int64_t r = 0; r < rows; r++) {
             vec_v4bf16 lane_sums = splat_v4bf16(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -2325,119 +2547,119 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_keys_v4bf16(const struct call *
                     mask_v4bf16), term, splat_v4bf16(0));
             }
             const float total = lane_sum_v4bf16(lane_sums);
-            state_2[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
         }
-        /* state_3 = state_3 * old_max */
+        /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    store_v4bf16(state_3 + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v4bf16(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4bf16(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v4bf16(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
                 }
             }
         }
-        /* state_3[r][e] += sum over j of score * v */
+        /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_v4bf16(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
+            0)) { /* infinity and NaN affect only queries that see them */
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
                 for (int64_t x = 0; x < 64; x += 16)
                     store_v4bf16(wide + t * 64 + x, widened_v4bf16(v + j0 * v_row + t * v_row + x));
-            dot4_v4bf16(rows, j1 - j0, score, wide, state_3 + (chunk - chunk0) * 4224);
+            dot4_v4bf16(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4bf16 seen[8];
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4bf16) <= t_3, mask_v4bf16);
                 }
-                add_seen_lanes_v4bf16(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64,
-                    j1 - j0, seen);
+                add_seen_lanes_v4bf16(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64, j1 - j0,
+                    seen);
             }
         } else
-            dot5_v4bf16(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot5_v4bf16(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v4bf16 APART void softmax_causal_bf16_few_fold_v4bf16(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           before_2 = carried_2; carried ... */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4bf16 carried_4 = load_v4bf16(carried + r);
-            const vec_v4bf16 before_new5 = carried_4;
-            const vec_v4bf16 state_6 = load_v4bf16(state + (chunk - chunk0) * 4224 + r);
-            const vec_v4bf16 carried_new7 = max_v4bf16(load_v4bf16(carried + r), state_6);
-            store_v4bf16(carried + r, carried_new7);
-            const vec_v4bf16 keep_new8 = exp2_v4bf16(before_new5 - carried_new7);
-            store_v4bf16(keep + r, keep_new8);
-            const vec_v4bf16 take_new9 = exp2_v4bf16(state_6 - carried_new7);
-            store_v4bf16(take + r, take_new9);
-            const vec_v4bf16 carried_2_10 = load_v4bf16(carried_2 + r);
-            store_v4bf16(carried_2 + r, carried_2_10 * keep_new8);
-            store_v4bf16(carried_2_compensation + r, load_v4bf16(carried_2_compensation + r) * keep_new8);
-            add_v4bf16(carried_2 + r, carried_2_compensation + r, load_v4bf16(state_2 + (chunk - chunk0) * 4224 + r) *
-                take_new9, splat_v4bf16(1));
+            const vec_v4bf16 carried_max_4 = load_v4bf16(carried_max + r);
+            const vec_v4bf16 before_max_new5 = carried_max_4;
+            const vec_v4bf16 state_max_6 = load_v4bf16(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v4bf16 carried_max_new7 = max_v4bf16(load_v4bf16(carried_max + r), state_max_6);
+            store_v4bf16(carried_max + r, carried_max_new7);
+            const vec_v4bf16 carried_factor_new8 = exp2_v4bf16(before_max_new5 - carried_max_new7);
+            store_v4bf16(carried_factor + r, carried_factor_new8);
+            const vec_v4bf16 slot_factor_new9 = exp2_v4bf16(state_max_6 - carried_max_new7);
+            store_v4bf16(slot_factor + r, slot_factor_new9);
+            const vec_v4bf16 carried_sum_10 = load_v4bf16(carried_sum + r);
+            store_v4bf16(carried_sum + r, carried_sum_10 * carried_factor_new8);
+            store_v4bf16(carried_sum_compensation + r, load_v4bf16(carried_sum_compensation + r) * carried_factor_new8);
+            add_v4bf16(carried_sum + r, carried_sum_compensation + r,
+                load_v4bf16(state_sum + (chunk - chunk0) * 4224 + r) * slot_factor_new9, splat_v4bf16(1));
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    const vec_v4bf16 carried_3_11 = load_v4bf16(carried_3 + r * 64 + e);
-                    const float keep_12 = keep[r];
-                    store_v4bf16(carried_3 + r * 64 + e, carried_3_11 * keep_12);
-                    store_v4bf16(carried_3_compensation + r * 64 + e, load_v4bf16(carried_3_compensation + r * 64 + e) *
-                        keep_12);
-                    add_v4bf16(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
-                        load_v4bf16(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * take[r], splat_v4bf16(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4bf16 carried_11 = load_v4bf16(carried + r * 64 + e);
+                    const float carried_factor_12 = carried_factor[r];
+                    store_v4bf16(carried + r * 64 + e, carried_11 * carried_factor_12);
+                    store_v4bf16(carried_compensation + r * 64 + e, load_v4bf16(carried_compensation + r * 64 + e) *
+                        carried_factor_12);
+                    add_v4bf16(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v4bf16(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4bf16(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 TARGET_v4bf16 APART void softmax_causal_bf16_few_queries_v4bf16(const struct call *call, int64_t task,
-    const struct part *part, int64_t turn)
+    const struct part *part, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     uint16_t *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                const float carried_2_13 = carried_2[r];
-                store_v4bf16(result + r * 64 + e, (carried_2_13 == 0.0f) ? splat_v4bf16(0.0f) : load_v4bf16(carried_3 +
-                    r * 64 + e) / carried_2_13);
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                const float carried_sum_13 = carried_sum[r];
+                store_v4bf16(result + r * 64 + e, (carried_sum_13 == 0.0f) ? splat_v4bf16(0.0f) : load_v4bf16(carried +
+                    r * 64 + e) / carried_sum_13);
             }
         }
     }
@@ -2447,36 +2669,37 @@ TARGET_v4bf16 APART void softmax_causal_bf16_few_queries_v4bf16(const struct cal
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v4bf16 static void softmax_causal_bf16_few_v4bf16(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) softmax_causal_bf16_few_begin_v4bf16(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) softmax_causal_bf16_few_begin_2_v4bf16(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_causal_bf16_few_begin_v4bf16(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_causal_bf16_few_begin_2_v4bf16(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) softmax_causal_bf16_few_keys_v4bf16(call, task,
-            part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_causal_bf16_few_keys_v4bf16(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                softmax_causal_bf16_few_fold_v4bf16(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_causal_bf16_few_fold_v4bf16(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) softmax_causal_bf16_few_queries_v4bf16(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_causal_bf16_few_queries_v4bf16(call, task, part, iteration);
+    synchronise(part);
 }
 #endif
 
@@ -2484,9 +2707,13 @@ TARGET_v4bf16 static void softmax_causal_bf16_few_v4bf16(const struct call *call
 #if defined(__x86_64__)
 #define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
 
-/* 16 elements in a register; mask_v4 compares them, ints_v4 are positions, wide_v4 is for what needs double. */
+/* Each of these types has 16 elements:
+   - vec_v4: numbers
+   - mask_v4: results of comparisons
+   - ints_v4: positions
+   - wide_v4: doubles */
 typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_v4 __attribute__((vector_size(64)));
 typedef int64_t ints_v4 __attribute__((vector_size(128)));
 typedef uint16_t halves_v4 __attribute__((vector_size(2 * 16), aligned(2), may_alias));
@@ -2494,7 +2721,7 @@ TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(co
 TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
 TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
     }
 
@@ -2503,7 +2730,7 @@ TARGET_v4 INLINE vec_v4 widened_v4(const uint16_t *p) /* bf16 is the upper half 
     return (vec_v4)(__builtin_convertvector(*(const halves_v4 *)(const void *)p, mask_v4) << 16);
 }
 
-/* The scalar narrowed() of every lane, but for what a NaN has beside its sign. */
+/* Returns narrowed() of each lane. The payload of a NaN can differ from that of the scalar function. */
 TARGET_v4 INLINE void store_narrowed_v4(uint16_t *p, vec_v4 x)
 {
     const mask_v4 bits = (mask_v4)x, made = (mask_v4)pick_v4((mask_v4)(x != x), (vec_v4)(bits | 0x400000),
@@ -2515,14 +2742,14 @@ static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 
 TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -126.0f, as numbers without a leading 1 are slow on many
-   machines; NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -126.0f, because subnormal numbers are slow on many machines;
+   NaN stays NaN. */
 TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
 {
     vec_v4 f, y;
     uint16_t normal;
     __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x without the nearest integer, 0 for infinity */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
     vec_v4 p = f * 0.00015453163f + 0.0013390863f;
     p = p * f + 0.0096180826f;
     p = p * f + 0.055503571f;
@@ -2533,7 +2760,7 @@ TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
     return y;
 }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
 {
     x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -2543,7 +2770,7 @@ TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
     return x[0];
 }
 
-/* The largest of the lanes; where one is NaN, perhaps not that. */
+/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
 TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
 {
     x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
@@ -2553,7 +2780,7 @@ TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
     return x[0];
 }
 
-/* The sums over the lanes of 16 vectors, in their order. */
+/* Returns a vector with the sums over the lanes of 16 vectors. The sums are in the order of the vectors. */
 TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r += 2)
@@ -2570,8 +2797,7 @@ TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
     return t[0];
 }
 
-/* Transposes 16 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
 {
     UNROLL for (int r = 0; r < 16; r++)
@@ -2600,7 +2826,7 @@ TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -2618,7 +2844,7 @@ TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t r
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* The same of elements in 16 bits. */
+/* Transposes as transpose_v4 does, but reads elements of 16 bits. */
 TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     float *to,
     int64_t to_row)
@@ -2637,7 +2863,7 @@ TARGET_v4 APART void transpose_widened_v4(const uint16_t *from, int64_t from_row
             to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 
-/* The same into 16 bits. */
+/* Transposes as transpose_v4 does, but writes elements of 16 bits. */
 TARGET_v4 APART void transpose_narrowed_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -2654,7 +2880,7 @@ TARGET_v4 APART void transpose_narrowed_v4(const float *from, int64_t from_row, 
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
 {
     const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
@@ -2665,7 +2891,8 @@ TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 f
 typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v4 __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v4 found = {0};
@@ -2680,7 +2907,7 @@ TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* The same of numbers as they are stored. */
+/* finite_v4 of numbers in the type in which they are stored. */
 TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[16];
@@ -2692,7 +2919,7 @@ TARGET_v4 APART int finite_stored_v4(const uint16_t *p, int64_t row, int64_t row
     return 1;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v4 *seen, int64_t lanes)
@@ -2703,8 +2930,7 @@ TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v4(sum + x)));
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v4 *seen)
@@ -2714,13 +2940,17 @@ TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *w
             if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
     vec_v4 sum[6][4];
@@ -2738,19 +2968,20 @@ TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps,
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4 times = then >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 16;
-            if (then == 3) {
+            if (update == 3) {
                 add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
                 continue;
             }
-            store_v4(to, then == 0 ? sum[r][v] : then == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+            store_v4(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
+/* Prefetches rows of `width` numbers. */
 TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -2758,11 +2989,12 @@ TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const uint16_t
             __builtin_prefetch(b + r * b_row + x, 0, 3);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 16 columns, of which the last is number `last` where not all are there.
-   `ordered`: numbers are read in the order in which they lie, which is what the machine prefetches; left to itself a
-   compiler mixes rows, which is faster where they are in a cache.
-   `wide`: b widened, with rows of `steps`, or NULL.
-   Rows of `ahead` are asked for on the way, unless it is NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 16 columns.
+   - whole: all columns exist; else the last one is number `last`.
+   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
+     rows, which is faster if they are in a cache.
+   - wide: b widened, in rows of `steps`, or NULL.
+   - ahead: rows to prefetch, or NULL. */
 TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
 {
@@ -2779,7 +3011,7 @@ TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t st
     store_v4(c, lane_sums_v4(t));
 }
 
-/* The same for any number of rows. */
+/* columns_v4 for any number of rows. */
 TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -2787,8 +3019,8 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
         columns_v4(whole, last, steps, a, b, b_row, 1, NULL, c, NULL);
         return;
     }
-    /* of fewer than 2 rows the first reads b as the machine prefetches it; of more each asks for its share of the
-       rows of b that are read 32 later, or, of two or three, the first for all, little at a time */
+    /* Prefetching: with fewer than 2 rows the hardware does it. With more, each row prefetches its share of the
+       rows of b that are needed 32 steps later; of two or three rows the first prefetches for all. */
     const uint16_t *const ahead = b + 32 * b_row;
     const int asks = rows >= 2;
     int64_t r = 0;
@@ -2801,17 +3033,15 @@ TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 16 terms; b comes from
-   memory, and is asked for so many rows early: 0 by one row of a (0: the machine does it), 32 by
-   more, which share what is widened. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 16 terms. b comes
+   from memory. It is prefetched 0 rows ahead (0: by the hardware) for one row of a, else 32 rows. */
 TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
     const float *wide = NULL;
     int64_t x = 0;
     float widened[16 * 64];
-    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* a is in registers here */
-        if (0) fetch_v4(16, steps, b + 0 * b_row, b_row);
+    for (; rows == 1 && x + 16 <= columns; x += 16, b += 16 * b_row) { /* a stays in registers */
         columns_v4(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 16 <= columns; x += 16, b += 16 * b_row) {
@@ -2824,56 +3054,110 @@ TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v4(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_v4; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation, const int64_t early)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, early);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_v4(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL, early);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_v4 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation, const int64_t early)
+    const int update, const float *factor, float *compensation, const int64_t early)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 16) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL, early);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v4(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 4: parts_v4(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 3: parts_v4(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 2: parts_v4(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
-        case 1: parts_v4(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL, early); break;
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL, early);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
+        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL, early); break;
         }
     }
 }
 
-/* The same where b is in a cache. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
 {
-    dot_early_v4(vectors, lanes, rows, odd, steps, part, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation, const int64_t early)
+{
+    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
+    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation, early);
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* A product whose b is in a cache: nothing is prefetched. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
+{
+    dot_early_v4(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation, 0);
 }
 
@@ -2888,99 +3172,105 @@ TARGET_v4 INLINE void row_v4(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v4(c + v * 16, load_v4(c + v * 16) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_v4, and widened, some rows at a
-   time. A single row takes 128 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_v4, and widened 16 rows at a time. A single row
+   takes 128 lanes at once, and so reads b in the order of memory. */
+TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float wide[16 * 64];
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (0) fetch_v4(16, lanes, b + 0 * b_step, b_step);
+        if (rows == 1 && update == 1) {
             int64_t x = 0;
             for (; x + 128 <= lanes; x += 128) row_v4(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 128) row_v4((int)(lanes % 128 / 16), some, a, a_step, b + x, b_step, c + x);
             continue;
         }
         for (int64_t k = 0; k < some; k++) {
-            if (1) fetch_v4(1, lanes, b + (k + 32) * b_step, b_step);
+            fetch_v4(1, lanes, b + (k + 32) * b_step, b_step);
             for (int64_t x = 0; x < lanes; x += 16) store_v4(wide + k * lanes + x, widened_v4(b + k * b_step + x));
         }
         const float *const from = wide;
         const int64_t from_step = lanes;
-        dot_early_v4(vectors, lanes, rows, odd, some, part, a, a_row, a_step, from, from_step, c, c_row, then,
+        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
             factor, compensation, 1 || rows < 2 ? 0 : 32);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* dot_v4 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     float row[128];
-    (void)odd;
+    (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_v4(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v4(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_v4. */
+/* dot_v4 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_v4, so that they round as there. */
 TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[128 * 16];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 16) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 16; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 16; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v4(1, 16, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 16, 1 * 16, c + x, c_row, then,
+            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 16, 16, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
-/* The products of the code below: dot_v4 with what is constant in them. */
-TARGET_v4 APART void dot0_v4(int64_t rows, const float *a, const float *b, float *c)
+/* The products of the code below, each compiled once: dot_v4 with its constant arguments. */
+TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v4(2, 32, rows, -1, 64, 32, a, 64, 1, b, 32, c, 32, 0, NULL, NULL);
+    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v4 APART void dot1_v4(int64_t steps, const float *a, const float *b, float *c, const float *factor,
-    float *compensation)
+TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_finite_v4(2, 32, 64, 4, steps, 192, a, 1, 64, b, 32, c, 32, 3, factor, compensation);
+    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, factor, compensation);
 }
-TARGET_v4 APART void dot2_v4(int64_t steps, const float *a, const float *b, float *c, const float *factor,
-    float *compensation)
+TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_v4(2, 32, 64, 4, steps, 192, a, 1, 64, b, 32, c, 32, 3, factor, compensation);
+    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, factor, compensation);
 }
 TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row, float *c)
 {
-    dot_along_v4(rows, columns, 64, a, 64, b, b_row, c, 144);
+    dot_along_v4(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
 }
 TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_finite_lanes_v4(1, 4, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL,
+        /*compensation=*/NULL);
 }
 TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
 {
-    dot_fetched_v4(4, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -2990,7 +3280,8 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -3029,7 +3320,7 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
         /* query = q_tile * 0.18033688f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                     store_v4(query + d * 32 + i, load_v4(q_tile + d * 32 + i) * 0.18033688f);
                 }
             }
@@ -3043,7 +3334,7 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
                     store_v4(sum + e * 32 + i, splat_v4(0.0f));
                     store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
                 }
@@ -3072,14 +3363,14 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
             float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query */
-            dot0_v4(j1 - j0, k_tile, query, score);
+            dot0_v4(round_up(i1 - i0, 16), j1 - j0, k_tile, query, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 16) {
                 store_v4(old_max + i, load_v4(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
                 const int64_t t_0 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 16) {
@@ -3093,19 +3384,22 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
             /* row_max max= score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
                 vec_v4 row_max_in[2][2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[u][j_chain] = splat_v4(-INFINITY);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_v4(-INFINITY);
                 }
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
                     UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                         const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                            row_max_in[u][j_chain] = max_v4(row_max_in[u][j_chain], load_v4(score + j * 32 + i));
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                            row_max_in[vector][j_chain] = max_v4(row_max_in[vector][j_chain],
+                                load_v4(score + j * 32 + i));
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 16) {
-                    store_v4(row_max + i, max_v4(load_v4(row_max + i), max_v4(row_max_in[u][0], row_max_in[u][1])));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
+                    store_v4(row_max + i, max_v4(load_v4(row_max + i), max_v4(row_max_in[vector][0],
+                        row_max_in[vector][1])));
                 }
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
@@ -3131,8 +3425,8 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
             }
             /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
             if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v4(v_tile, 64, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot1_v4(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot1_v4(round_up(i1 - i0, 16), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v4 seen[2];
                     if (finite_v4(v_tile + j * 64, 1, 64, 1)) continue;
@@ -3143,7 +3437,7 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
                     add_seen_v4(64, sum, 32, v_tile + j * 64, 1, score + j * 32, seen, i1 - i0);
                 }
             } else
-                dot2_v4(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
+                dot2_v4(round_up(i1 - i0, 16), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
         }
     }
     {
@@ -3165,15 +3459,15 @@ TARGET_v4 static void softmax_causal_bf16_rows_v4(const struct call *call, int64
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4 APART void softmax_causal_bf16_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -3196,44 +3490,44 @@ TARGET_v4 APART void softmax_causal_bf16_few_begin_v4(const struct call *call, i
     transpose_v4(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v4 APART void softmax_causal_bf16_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 16) {
-        store_v4(carried + r, splat_v4(-FLT_MAX));
-        store_v4(carried_2 + r, splat_v4(0.0f));
-        store_v4(carried_2_compensation + r, splat_v4(0.0f));
+        store_v4(carried_max + r, splat_v4(-FLT_MAX));
+        store_v4(carried_sum + r, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + r, splat_v4(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(carried_3 + r * 64 + e, splat_v4(0.0f));
-                store_v4(carried_3_compensation + r * 64 + e, splat_v4(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(carried + r * 64 + e, splat_v4(0.0f));
+                store_v4(carried_compensation + r * 64 + e, splat_v4(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -3243,32 +3537,32 @@ TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, in
     const int64_t v_row = call->p.v.row;
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 16) {
-        store_v4(state + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
-        store_v4(state_2 + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
+        store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
+        store_v4(state_sum + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
     }
-    /* state_3 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                store_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* old_max = state */
+        /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 16) {
-            store_v4(old_max + r, load_v4(state + (chunk - chunk0) * 4224 + r));
+            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 16) {
                 const ints_v4 t_0 = j0 + j + lane_v4;
@@ -3278,7 +3572,7 @@ TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, in
                 }
             }
         }
-        /* state max= score */
+        /* state_max max= score */
         for (int64_t r = 0; r < rows; r++) {
             vec_v4 lanes_max = splat_v4(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3287,24 +3581,24 @@ TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, in
                     j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
             }
             const float largest = lane_max_v4(lanes_max);
-            if (largest > state[(chunk - chunk0) * 4224 + r]) state[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
         }
-        /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 16) {
             const vec_v4 old_max_1 = load_v4(old_max + r);
-            const vec_v4 old_max_new2 = exp2_v4(old_max_1 - load_v4(state + (chunk - chunk0) * 4224 + r));
+            const vec_v4 old_max_new2 = exp2_v4(old_max_1 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
             store_v4(old_max + r, old_max_new2);
-            store_v4(state_2 + (chunk - chunk0) * 4224 + r, load_v4(state_2 + (chunk - chunk0) * 4224 + r) *
+            store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
                 old_max_new2);
         }
-        /* score = exp2(score - state) */
+        /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 16) {
             for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state[(chunk - chunk0) * 4224 +
-                    r])));
+                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
             }
         }
-        /* state_2 += score */
+        /* state_sum += score */
         for (int64_t r = 0; r < rows; r++) {
             vec_v4 lane_sums = splat_v4(0);
             for (int64_t j = 0; j < j1 - j0; j += 16) {
@@ -3313,119 +3607,119 @@ TARGET_v4 APART void softmax_causal_bf16_few_keys_v4(const struct call *call, in
                     term, splat_v4(0));
             }
             const float total = lane_sum_v4(lane_sums);
-            state_2[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
         }
-        /* state_3 = state_3 * old_max */
+        /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    store_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
                 }
             }
         }
-        /* state_3[r][e] += sum over j of score * v */
+        /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
+            0)) { /* infinity and NaN affect only queries that see them */
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
                 for (int64_t x = 0; x < 64; x += 16)
                     store_v4(wide + t * 64 + x, widened_v4(v + j0 * v_row + t * v_row + x));
-            dot4_v4(rows, j1 - j0, score, wide, state_3 + (chunk - chunk0) * 4224);
+            dot4_v4(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v4 seen[8];
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 16) {
                     seen[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
                 }
-                add_seen_lanes_v4(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64, j1 - j0,
+                add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64, j1 - j0,
                     seen);
             }
         } else
-            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v4 APART void softmax_causal_bf16_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           before_2 = carried_2; carried ... */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_4 = load_v4(carried + r);
-            const vec_v4 before_new5 = carried_4;
-            const vec_v4 state_6 = load_v4(state + (chunk - chunk0) * 4224 + r);
-            const vec_v4 carried_new7 = max_v4(load_v4(carried + r), state_6);
-            store_v4(carried + r, carried_new7);
-            const vec_v4 keep_new8 = exp2_v4(before_new5 - carried_new7);
-            store_v4(keep + r, keep_new8);
-            const vec_v4 take_new9 = exp2_v4(state_6 - carried_new7);
-            store_v4(take + r, take_new9);
-            const vec_v4 carried_2_10 = load_v4(carried_2 + r);
-            store_v4(carried_2 + r, carried_2_10 * keep_new8);
-            store_v4(carried_2_compensation + r, load_v4(carried_2_compensation + r) * keep_new8);
-            add_v4(carried_2 + r, carried_2_compensation + r, load_v4(state_2 + (chunk - chunk0) * 4224 + r) *
-                take_new9, splat_v4(1));
+            const vec_v4 carried_max_4 = load_v4(carried_max + r);
+            const vec_v4 before_max_new5 = carried_max_4;
+            const vec_v4 state_max_6 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v4 carried_max_new7 = max_v4(load_v4(carried_max + r), state_max_6);
+            store_v4(carried_max + r, carried_max_new7);
+            const vec_v4 carried_factor_new8 = exp2_v4(before_max_new5 - carried_max_new7);
+            store_v4(carried_factor + r, carried_factor_new8);
+            const vec_v4 slot_factor_new9 = exp2_v4(state_max_6 - carried_max_new7);
+            store_v4(slot_factor + r, slot_factor_new9);
+            const vec_v4 carried_sum_10 = load_v4(carried_sum + r);
+            store_v4(carried_sum + r, carried_sum_10 * carried_factor_new8);
+            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new8);
+            add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new9, splat_v4(1));
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                    const vec_v4 carried_3_11 = load_v4(carried_3 + r * 64 + e);
-                    const float keep_12 = keep[r];
-                    store_v4(carried_3 + r * 64 + e, carried_3_11 * keep_12);
-                    store_v4(carried_3_compensation + r * 64 + e, load_v4(carried_3_compensation + r * 64 + e) *
-                        keep_12);
-                    add_v4(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
-                        load_v4(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * take[r], splat_v4(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                    const vec_v4 carried_11 = load_v4(carried + r * 64 + e);
+                    const float carried_factor_12 = carried_factor[r];
+                    store_v4(carried + r * 64 + e, carried_11 * carried_factor_12);
+                    store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
+                        carried_factor_12);
+                    add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 TARGET_v4 APART void softmax_causal_bf16_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     uint16_t *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 4; u++, e += 16) {
-                const float carried_2_13 = carried_2[r];
-                store_v4(result + r * 64 + e, (carried_2_13 == 0.0f) ? splat_v4(0.0f) : load_v4(carried_3 + r * 64 + e)
-                    / carried_2_13);
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
+                const float carried_sum_13 = carried_sum[r];
+                store_v4(result + r * 64 + e, (carried_sum_13 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
+                    / carried_sum_13);
             }
         }
     }
@@ -3435,36 +3729,37 @@ TARGET_v4 APART void softmax_causal_bf16_few_queries_v4(const struct call *call,
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v4 static void softmax_causal_bf16_few_v4(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) softmax_causal_bf16_few_begin_v4(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) softmax_causal_bf16_few_begin_2_v4(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_causal_bf16_few_begin_v4(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_causal_bf16_few_begin_2_v4(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) softmax_causal_bf16_few_keys_v4(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_causal_bf16_few_keys_v4(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                softmax_causal_bf16_few_fold_v4(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_causal_bf16_few_fold_v4(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) softmax_causal_bf16_few_queries_v4(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_causal_bf16_few_queries_v4(call, task, part, iteration);
+    synchronise(part);
 }
 #endif
 
@@ -3472,9 +3767,13 @@ TARGET_v4 static void softmax_causal_bf16_few_v4(const struct call *call, int64_
 #if defined(__x86_64__)
 #define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
 
-/* 8 elements in a register; mask_v3 compares them, ints_v3 are positions, wide_v3 is for what needs double. */
+/* Each of these types has 8 elements:
+   - vec_v3: numbers
+   - mask_v3: results of comparisons
+   - ints_v3: positions
+   - wide_v3: doubles */
 typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_v3 __attribute__((vector_size(32)));
 typedef int64_t ints_v3 __attribute__((vector_size(64)));
 typedef uint16_t halves_v3 __attribute__((vector_size(2 * 8), aligned(2), may_alias));
@@ -3482,7 +3781,7 @@ TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(co
 TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
 TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
     }
 
@@ -3491,7 +3790,7 @@ TARGET_v3 INLINE vec_v3 widened_v3(const uint16_t *p) /* bf16 is the upper half 
     return (vec_v3)(__builtin_convertvector(*(const halves_v3 *)(const void *)p, mask_v3) << 16);
 }
 
-/* The scalar narrowed() of every lane, but for what a NaN has beside its sign. */
+/* Returns narrowed() of each lane. The payload of a NaN can differ from that of the scalar function. */
 TARGET_v3 INLINE void store_narrowed_v3(uint16_t *p, vec_v3 x)
 {
     const mask_v3 bits = (mask_v3)x, made = (mask_v3)pick_v3((mask_v3)(x != x), (vec_v3)(bits | 0x400000),
@@ -3503,7 +3802,7 @@ static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
 
 TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -127.0f, NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
 TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
 {
     x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
@@ -3519,7 +3818,7 @@ TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
     return p * (vec_v3)(((mask_v3)t + 127) << 23);
 }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
 {
     x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
@@ -3528,7 +3827,7 @@ TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
     return x[0];
 }
 
-/* The largest of the lanes; where one is NaN, perhaps not that. */
+/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
 TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
 {
     x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
@@ -3537,7 +3836,7 @@ TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
     return x[0];
 }
 
-/* The sums over the lanes of 8 vectors, in their order. */
+/* Returns a vector with the sums over the lanes of 8 vectors. The sums are in the order of the vectors. */
 TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r += 2)
@@ -3552,8 +3851,7 @@ TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
     return t[0];
 }
 
-/* Transposes 8 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 8 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
 {
     UNROLL for (int r = 0; r < 8; r++)
@@ -3576,7 +3874,7 @@ TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -3594,7 +3892,7 @@ TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t r
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* The same of elements in 16 bits. */
+/* Transposes as transpose_v3 does, but reads elements of 16 bits. */
 TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns,
     float *to,
     int64_t to_row)
@@ -3613,7 +3911,7 @@ TARGET_v3 APART void transpose_widened_v3(const uint16_t *from, int64_t from_row
             to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 
-/* The same into 16 bits. */
+/* Transposes as transpose_v3 does, but writes elements of 16 bits. */
 TARGET_v3 APART void transpose_narrowed_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to,
     int64_t to_row)
@@ -3630,7 +3928,7 @@ TARGET_v3 APART void transpose_narrowed_v3(const float *from, int64_t from_row, 
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
 {
     const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
@@ -3641,7 +3939,8 @@ TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 f
 typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_v3 __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_v3 found = {0};
@@ -3656,7 +3955,7 @@ TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t
     return one <= 0x7fffffff;
 }
 
-/* The same of numbers as they are stored. */
+/* finite_v3 of numbers in the type in which they are stored. */
 TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[8];
@@ -3668,7 +3967,7 @@ TARGET_v3 APART int finite_stored_v3(const uint16_t *p, int64_t row, int64_t row
     return 1;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_v3 *seen, int64_t lanes)
@@ -3679,8 +3978,7 @@ TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, cons
                 load_v3(sum + x)));
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
     int64_t value_row,
     int64_t steps, const mask_v3 *seen)
@@ -3690,13 +3988,17 @@ TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *w
             if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
     int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
     vec_v3 sum[6][2];
@@ -3711,19 +4013,20 @@ TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps,
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v3 times = then >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 8;
-            if (then == 3) {
+            if (update == 3) {
                 add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
                 continue;
             }
-            store_v3(to, then == 0 ? sum[r][v] : then == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+            store_v3(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
+/* Prefetches rows of `width` numbers. */
 TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -3731,11 +4034,12 @@ TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const uint16_t
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 8 columns, of which the last is number `last` where not all are there.
-   `ordered`: numbers are read in the order in which they lie, which is what the machine prefetches; left to itself a
-   compiler mixes rows, which is faster where they are in a cache.
-   `wide`: b widened, with rows of `steps`, or NULL.
-   Rows of `ahead` are asked for on the way, unless it is NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 8 columns.
+   - whole: all columns exist; else the last one is number `last`.
+   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
+     rows, which is faster if they are in a cache.
+   - wide: b widened, in rows of `steps`, or NULL.
+   - ahead: rows to prefetch, or NULL. */
 TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
 {
@@ -3752,8 +4056,7 @@ TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t st
     store_v3(c, lane_sums_v3(t));
 }
 
-/* The same sums for up to 4 rows of a, which share what is read: two columns at a time, their sums in registers.
-   `wide`: the same as b, widened, with rows of `steps`; or NULL. */
+/* columns_v3 for up to 4 rows of a, which share the loads of b: two columns at a time, with their sums in registers. */
 TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t last, const int64_t steps,
     const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
@@ -3780,7 +4083,7 @@ TARGET_v3 INLINE void some_columns_v3(const int rows, const int whole, int64_t l
     UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
 }
 
-/* The same for any number of rows. */
+/* columns_v3 for any number of rows. */
 TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -3797,17 +4100,15 @@ TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 8 terms; b comes from
-   memory, and is asked for so many rows early: 0 by one row of a (0: the machine does it), 32 by
-   more, which share what is widened. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 8 terms. b comes
+   from memory. It is prefetched 0 rows ahead (0: by the hardware) for one row of a, else 32 rows. */
 TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
     const float *wide = NULL;
     int64_t x = 0;
     float widened[8 * 64];
-    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) { /* a is in registers here */
-        if (0) fetch_v3(8, steps, b + 0 * b_row, b_row);
+    for (; rows == 1 && x + 8 <= columns; x += 8, b += 8 * b_row) { /* a stays in registers */
         columns_v3(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 8 <= columns; x += 8, b += 8 * b_row) {
@@ -3820,48 +4121,102 @@ TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t 
     if (x < columns) all_columns_v3(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_v3; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_v3(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_v3 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 8) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_v3(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            then, f, left ? left + r * c_row : NULL); break;
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 8) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 8;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
+    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
@@ -3875,105 +4230,109 @@ TARGET_v3 INLINE void row_v3(const int vectors, int64_t steps, const float *a, i
     UNROLL for (int v = 0; v < vectors; v++) store_v3(c + v * 8, load_v3(c + v * 8) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_v3, and widened, some rows at a
-   time. A single row takes 64 lanes at once, and so reads b in the order in which it lies. */
-TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_v3, and widened 16 rows at a time. A single row
+   takes 64 lanes at once, and so reads b in the order of memory. */
+TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
+    int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float wide[16 * 64];
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (0) fetch_v3(16, lanes, b + 0 * b_step, b_step);
+        if (rows == 1 && update == 1) {
             int64_t x = 0;
             for (; x + 64 <= lanes; x += 64) row_v3(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 64) row_v3((int)(lanes % 64 / 8), some, a, a_step, b + x, b_step, c + x);
             continue;
         }
         for (int64_t k = 0; k < some; k++) {
-            if (0) fetch_v3(1, lanes, b + (k + 32) * b_step, b_step);
             for (int64_t x = 0; x < lanes; x += 8) store_v3(wide + k * lanes + x, widened_v3(b + k * b_step + x));
         }
         const float *const from = wide;
         const int64_t from_step = lanes;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* not all at once: so many can be under way */
+            const int64_t ask = 16 * (x + vectors * 8) / lanes; /* a core has few misses in flight */
             fetch_v3(ask - asked, lanes, b + (32 + asked) * b_step, b_step);
             asked = ask;
-            dot_v3(vectors, vectors * 8, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
-                then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* dot_v3 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     float row[128];
-    (void)odd;
+    (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_v3(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_v3(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_v3. */
+/* dot_v3 with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_v3, so that they round as there. */
 TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[128 * 8];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 8) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 8; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 8; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_v3(1, 8, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 8, 1 * 8, c + x, c_row, then,
+            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 8, 8, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
-/* The products of the code below: dot_v3 with what is constant in them. */
-TARGET_v3 APART void dot0_v3(int64_t rows, const float *a, const float *b, float *c)
+/* The products of the code below, each compiled once: dot_v3 with its constant arguments. */
+TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_v3(2, 16, rows, -1, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET_v3 APART void dot1_v3(int64_t steps, const float *a, const float *b, float *c, const float *factor,
-    float *compensation)
+TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_finite_v3(2, 16, 64, 4, steps, 192, a, 1, 64, b, 16, c, 16, 3, factor, compensation);
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
 }
-TARGET_v3 APART void dot2_v3(int64_t steps, const float *a, const float *b, float *c, const float *factor,
-    float *compensation)
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+    const float *factor, float *compensation)
 {
-    dot_v3(2, 16, 64, 4, steps, 192, a, 1, 64, b, 16, c, 16, 3, factor, compensation);
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
 }
 TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row, float *c)
 {
-    dot_along_v3(rows, columns, 64, a, 64, b, b_row, c, 144);
+    dot_along_v3(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
 }
 TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_finite_lanes_v3(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL,
+        /*compensation=*/NULL);
 }
 TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
 {
-    dot_fetched_v3(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -3983,7 +4342,8 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 255) / 256, i0 = (tiles - 1 - task % tiles) * 256, i1 = min(i0 + 256, n_q);
+    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
+        i1 = min(i0 + 256, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -4022,7 +4382,7 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
         /* query = q_tile * 0.18033688f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                     store_v3(query + d * 16 + i, load_v3(q_tile + d * 16 + i) * 0.18033688f);
                 }
             }
@@ -4036,7 +4396,7 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
                     store_v3(sum + e * 16 + i, splat_v3(0.0f));
                     store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
                 }
@@ -4065,14 +4425,14 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query */
-            dot0_v3(j1 - j0, k_tile, query, score);
+            dot0_v3(round_up(i1 - i0, 8), j1 - j0, k_tile, query, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 8) {
                 store_v3(old_max + i, load_v3(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
                 const int64_t t_0 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 8) {
@@ -4086,19 +4446,22 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
             /* row_max max= score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
                 vec_v3 row_max_in[2][2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[u][j_chain] = splat_v3(-INFINITY);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_v3(-INFINITY);
                 }
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
                     UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                         const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                            row_max_in[u][j_chain] = max_v3(row_max_in[u][j_chain], load_v3(score + j * 16 + i));
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
+                                load_v3(score + j * 16 + i));
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 8) {
-                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[u][0], row_max_in[u][1])));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
+                        row_max_in[vector][1])));
                 }
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
@@ -4124,8 +4487,8 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
             }
             /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
             if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_v3(v_tile, 64, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot1_v3(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot1_v3(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_v3 seen[2];
                     if (finite_v3(v_tile + j * 64, 1, 64, 1)) continue;
@@ -4136,7 +4499,7 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
                     add_seen_v3(64, sum, 16, v_tile + j * 64, 1, score + j * 16, seen, i1 - i0);
                 }
             } else
-                dot2_v3(j1 - j0, v_tile, score, sum, old_max, sum_compensation);
+                dot2_v3(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
         }
     }
     {
@@ -4158,15 +4521,15 @@ TARGET_v3 static void softmax_causal_bf16_rows_v3(const struct call *call, int64
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v3 APART void softmax_causal_bf16_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -4189,44 +4552,44 @@ TARGET_v3 APART void softmax_causal_bf16_few_begin_v3(const struct call *call, i
     transpose_v3(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 TARGET_v3 APART void softmax_causal_bf16_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 8) {
-        store_v3(carried + r, splat_v3(-FLT_MAX));
-        store_v3(carried_2 + r, splat_v3(0.0f));
-        store_v3(carried_2_compensation + r, splat_v3(0.0f));
+        store_v3(carried_max + r, splat_v3(-FLT_MAX));
+        store_v3(carried_sum + r, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + r, splat_v3(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(carried_3 + r * 64 + e, splat_v3(0.0f));
-                store_v3(carried_3_compensation + r * 64 + e, splat_v3(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + r * 64 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + r * 64 + e, splat_v3(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 TARGET_v3 APART void softmax_causal_bf16_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -4236,32 +4599,32 @@ TARGET_v3 APART void softmax_causal_bf16_few_keys_v3(const struct call *call, in
     const int64_t v_row = call->p.v.row;
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 8) {
-        store_v3(state + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
-        store_v3(state_2 + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
+        store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
+        store_v3(state_sum + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
     }
-    /* state_3 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                store_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* old_max = state */
+        /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 8) {
-            store_v3(old_max + r, load_v3(state + (chunk - chunk0) * 4224 + r));
+            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 8) {
                 const ints_v3 t_0 = j0 + j + lane_v3;
@@ -4271,7 +4634,7 @@ TARGET_v3 APART void softmax_causal_bf16_few_keys_v3(const struct call *call, in
                 }
             }
         }
-        /* state max= score */
+        /* state_max max= score */
         for (int64_t r = 0; r < rows; r++) {
             vec_v3 lanes_max = splat_v3(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4280,24 +4643,24 @@ TARGET_v3 APART void softmax_causal_bf16_few_keys_v3(const struct call *call, in
                     - j0, mask_v3), term, splat_v3(-INFINITY)));
             }
             const float largest = lane_max_v3(lanes_max);
-            if (largest > state[(chunk - chunk0) * 4224 + r]) state[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
         }
-        /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 8) {
             const vec_v3 old_max_1 = load_v3(old_max + r);
-            const vec_v3 old_max_new2 = exp2_v3(old_max_1 - load_v3(state + (chunk - chunk0) * 4224 + r));
+            const vec_v3 old_max_new2 = exp2_v3(old_max_1 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
             store_v3(old_max + r, old_max_new2);
-            store_v3(state_2 + (chunk - chunk0) * 4224 + r, load_v3(state_2 + (chunk - chunk0) * 4224 + r) *
+            store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
                 old_max_new2);
         }
-        /* score = exp2(score - state) */
+        /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 8) {
             for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state[(chunk - chunk0) * 4224 +
-                    r])));
+                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
             }
         }
-        /* state_2 += score */
+        /* state_sum += score */
         for (int64_t r = 0; r < rows; r++) {
             vec_v3 lane_sums = splat_v3(0);
             for (int64_t j = 0; j < j1 - j0; j += 8) {
@@ -4306,119 +4669,119 @@ TARGET_v3 APART void softmax_causal_bf16_few_keys_v3(const struct call *call, in
                     term, splat_v3(0));
             }
             const float total = lane_sum_v3(lane_sums);
-            state_2[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
         }
-        /* state_3 = state_3 * old_max */
+        /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    store_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
                 }
             }
         }
-        /* state_3[r][e] += sum over j of score * v */
+        /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
+            0)) { /* infinity and NaN affect only queries that see them */
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
                 for (int64_t x = 0; x < 64; x += 8)
                     store_v3(wide + t * 64 + x, widened_v3(v + j0 * v_row + t * v_row + x));
-            dot4_v3(rows, j1 - j0, score, wide, state_3 + (chunk - chunk0) * 4224);
+            dot4_v3(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_v3 seen[16];
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 8) {
                     seen[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
                 }
-                add_seen_lanes_v3(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64, j1 - j0,
+                add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64, j1 - j0,
                     seen);
             }
         } else
-            dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 TARGET_v3 APART void softmax_causal_bf16_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           before_2 = carried_2; carried ... */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_4 = load_v3(carried + r);
-            const vec_v3 before_new5 = carried_4;
-            const vec_v3 state_6 = load_v3(state + (chunk - chunk0) * 4224 + r);
-            const vec_v3 carried_new7 = max_v3(load_v3(carried + r), state_6);
-            store_v3(carried + r, carried_new7);
-            const vec_v3 keep_new8 = exp2_v3(before_new5 - carried_new7);
-            store_v3(keep + r, keep_new8);
-            const vec_v3 take_new9 = exp2_v3(state_6 - carried_new7);
-            store_v3(take + r, take_new9);
-            const vec_v3 carried_2_10 = load_v3(carried_2 + r);
-            store_v3(carried_2 + r, carried_2_10 * keep_new8);
-            store_v3(carried_2_compensation + r, load_v3(carried_2_compensation + r) * keep_new8);
-            add_v3(carried_2 + r, carried_2_compensation + r, load_v3(state_2 + (chunk - chunk0) * 4224 + r) *
-                take_new9, splat_v3(1));
+            const vec_v3 carried_max_4 = load_v3(carried_max + r);
+            const vec_v3 before_max_new5 = carried_max_4;
+            const vec_v3 state_max_6 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_v3 carried_max_new7 = max_v3(load_v3(carried_max + r), state_max_6);
+            store_v3(carried_max + r, carried_max_new7);
+            const vec_v3 carried_factor_new8 = exp2_v3(before_max_new5 - carried_max_new7);
+            store_v3(carried_factor + r, carried_factor_new8);
+            const vec_v3 slot_factor_new9 = exp2_v3(state_max_6 - carried_max_new7);
+            store_v3(slot_factor + r, slot_factor_new9);
+            const vec_v3 carried_sum_10 = load_v3(carried_sum + r);
+            store_v3(carried_sum + r, carried_sum_10 * carried_factor_new8);
+            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new8);
+            add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new9, splat_v3(1));
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                    const vec_v3 carried_3_11 = load_v3(carried_3 + r * 64 + e);
-                    const float keep_12 = keep[r];
-                    store_v3(carried_3 + r * 64 + e, carried_3_11 * keep_12);
-                    store_v3(carried_3_compensation + r * 64 + e, load_v3(carried_3_compensation + r * 64 + e) *
-                        keep_12);
-                    add_v3(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
-                        load_v3(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * take[r], splat_v3(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 carried_11 = load_v3(carried + r * 64 + e);
+                    const float carried_factor_12 = carried_factor[r];
+                    store_v3(carried + r * 64 + e, carried_11 * carried_factor_12);
+                    store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
+                        carried_factor_12);
+                    add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 TARGET_v3 APART void softmax_causal_bf16_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     uint16_t *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 8) {
-                const float carried_2_13 = carried_2[r];
-                store_v3(result + r * 64 + e, (carried_2_13 == 0.0f) ? splat_v3(0.0f) : load_v3(carried_3 + r * 64 + e)
-                    / carried_2_13);
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                const float carried_sum_13 = carried_sum[r];
+                store_v3(result + r * 64 + e, (carried_sum_13 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
+                    / carried_sum_13);
             }
         }
     }
@@ -4428,44 +4791,49 @@ TARGET_v3 APART void softmax_causal_bf16_few_queries_v3(const struct call *call,
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 TARGET_v3 static void softmax_causal_bf16_few_v3(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) softmax_causal_bf16_few_begin_v3(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) softmax_causal_bf16_few_begin_2_v3(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_causal_bf16_few_begin_v3(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_causal_bf16_few_begin_2_v3(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) softmax_causal_bf16_few_keys_v3(call, task, part,
-            turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_causal_bf16_few_keys_v3(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                softmax_causal_bf16_few_fold_v3(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_causal_bf16_few_fold_v3(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) softmax_causal_bf16_few_queries_v3(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_causal_bf16_few_queries_v3(call, task, part, iteration);
+    synchronise(part);
 }
 #endif
 
 /* ==== generic ==== */
 
-/* 4 elements in a register; mask_any compares them, ints_any are positions, wide_any is for what needs double. */
+/* Each of these types has 4 elements:
+   - vec_any: numbers
+   - mask_any: results of comparisons
+   - ints_any: positions
+   - wide_any: doubles */
 typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, anywhere */
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
 typedef int32_t mask_any __attribute__((vector_size(16)));
 typedef int64_t ints_any __attribute__((vector_size(32)));
 typedef uint16_t halves_any __attribute__((vector_size(2 * 4), aligned(2), may_alias));
@@ -4473,7 +4841,7 @@ INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const voi
 INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
 INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
 
-/* a where the mask is set, else b */
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
 INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
 
 INLINE vec_any widened_any(const uint16_t *p) /* bf16 is the upper half of a float */
@@ -4481,7 +4849,7 @@ INLINE vec_any widened_any(const uint16_t *p) /* bf16 is the upper half of a flo
     return (vec_any)(__builtin_convertvector(*(const halves_any *)(const void *)p, mask_any) << 16);
 }
 
-/* The scalar narrowed() of every lane, but for what a NaN has beside its sign. */
+/* Returns narrowed() of each lane. The payload of a NaN can differ from that of the scalar function. */
 INLINE void store_narrowed_any(uint16_t *p, vec_any x)
 {
     const mask_any bits = (mask_any)x, made = (mask_any)pick_any((mask_any)(x != x), (vec_any)(bits | 0x400000),
@@ -4493,7 +4861,7 @@ static const ints_any lane_any = {0, 1, 2, 3};
 
 INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
 
-/* 2^x; off by less than 1e-8 of the value. 0 below -127.0f, NaN stays. */
+/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
 INLINE vec_any exp2_any(vec_any x)
 {
     x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
@@ -4509,7 +4877,7 @@ INLINE vec_any exp2_any(vec_any x)
     return p * (vec_any)(((mask_any)t + 127) << 23);
 }
 
-/* The sum over the lanes. */
+/* Returns the sum over the lanes. */
 INLINE float lane_sum_any(vec_any x)
 {
     x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
@@ -4517,7 +4885,7 @@ INLINE float lane_sum_any(vec_any x)
     return x[0];
 }
 
-/* The largest of the lanes; where one is NaN, perhaps not that. */
+/* Returns the maximum over the lanes. A NaN in a lane can be ignored. */
 INLINE float lane_max_any(vec_any x)
 {
     x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
@@ -4525,7 +4893,7 @@ INLINE float lane_max_any(vec_any x)
     return x[0];
 }
 
-/* The sums over the lanes of 4 vectors, in their order. */
+/* Returns a vector with the sums over the lanes of 4 vectors. The sums are in the order of the vectors. */
 INLINE vec_any lane_sums_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r += 2)
@@ -4537,8 +4905,7 @@ INLINE vec_any lane_sums_any(vec_any *t)
     return t[0];
 }
 
-/* Transposes 4 vectors: the bits of row and column numbers are swapped one by one, as rows exchange the elements
-   that are not yet on their side. */
+/* Transposes 4 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
 INLINE void exchange_any(vec_any *t)
 {
     UNROLL for (int r = 0; r < 4; r++)
@@ -4555,7 +4922,7 @@ INLINE void exchange_any(vec_any *t)
         }
 }
 
-/* to[y][x] = from[x][y], in squares, so that every cache line is written whole; rows are fetched 64 rows early. */
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
 APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -4573,7 +4940,7 @@ APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int6
             to[column * to_row + row] = from[row * from_row + column];
 }
 
-/* The same of elements in 16 bits. */
+/* Transposes as transpose_any does, but reads elements of 16 bits. */
 APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
     int64_t to_row)
 {
@@ -4591,7 +4958,7 @@ APART void transpose_widened_any(const uint16_t *from, int64_t from_row, int64_t
             to[column * to_row + row] = widened(from[row * from_row + column]);
 }
 
-/* The same into 16 bits. */
+/* Transposes as transpose_any does, but writes elements of 16 bits. */
 APART void transpose_narrowed_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row)
 {
@@ -4607,7 +4974,7 @@ APART void transpose_narrowed_any(const float *from, int64_t from_row, int64_t r
         for (int64_t column = row < whole ? deep : 0; column < columns; column++)
             to[column * to_row + row] = narrowed(from[row * from_row + column]);
 }
-/* *sum becomes *sum * factor + x; *compensation carries what rounding leaves over to the next addition (Kahan). */
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
 INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 {
     const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
@@ -4618,7 +4985,8 @@ INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
 typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
 typedef uint32_t bit_any __attribute__((may_alias));
 
-/* Whether none of these numbers is infinite or NaN: bits of the exponent that are all set carry into the sign. */
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
 APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
 {
     bits_any found = {0};
@@ -4633,7 +5001,7 @@ APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
     return one <= 0x7fffffff;
 }
 
-/* The same of numbers as they are stored. */
+/* finite_any of numbers in the type in which they are stored. */
 APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_t columns)
 {
     float wide[4];
@@ -4645,7 +5013,7 @@ APART int finite_stored_any(const uint16_t *p, int64_t row, int64_t rows, int64_
     return 1;
 }
 
-/* For each row r < rows: if values[r * step] is infinite or NaN, adds values[r * step] * weights to row r of the sums,
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
    in the lanes that see it. */
 APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
     const float *weights, const mask_any *seen, int64_t lanes)
@@ -4656,8 +5024,7 @@ APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *
                 load_any(sum + x)));
 }
 
-/* For each step t that the lanes see: adds weights[t] * values[t][x] to sum[x] where values[t][x] is infinite or NaN.
-   */
+/* Adds weights[t] * values[t][x] to sum[x] for each step t that the lanes see, if values[t][x] is infinite or NaN. */
 APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
     int64_t steps, const mask_any *seen)
 {
@@ -4666,12 +5033,16 @@ APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, c
             if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, the sums in registers;
-   `then` says what becomes of c: 0 the sum, 1 c + sum, 2 c * factor[x] + sum, 3 the same with a compensation.
-   `early`, where it is there: how many rows ahead a row of b is asked for at each step, or 0: none is.
-   Not all at once, for a core can have only a few lines under way. */
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
 INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
     vec_any sum[6][2];
@@ -4686,20 +5057,20 @@ INLINE void block_any(const int rows, const int vectors, int64_t steps, const fl
         }
     }
     UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_any times = then >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
         UNROLL for (int r = 0; r < rows; r++) {
             float *const to = c + r * c_row + v * 4;
-            if (then == 3) {
+            if (update == 3) {
                 add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
                 continue;
             }
-            store_any(to, then == 0 ? sum[r][v] : then == 1 ? load_any(to) + sum[r][v] : load_any(to) * times +
-                sum[r][v]);
+            store_any(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
         }
     }
 }
 
-/* Asks for rows of `width` numbers ahead of their use. */
+/* Prefetches rows of `width` numbers. */
 INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int64_t b_row)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -4707,11 +5078,12 @@ INLINE void fetch_any(int64_t rows, const int64_t width, const uint16_t *b, int6
             __builtin_prefetch(b + r * b_row + x, 0, 2);
 }
 
-/* c[k] = sum over t of a[t] * b[k][t] for 4 columns, of which the last is number `last` where not all are there.
-   `ordered`: numbers are read in the order in which they lie, which is what the machine prefetches; left to itself a
-   compiler mixes rows, which is faster where they are in a cache.
-   `wide`: b widened, with rows of `steps`, or NULL.
-   Rows of `ahead` are asked for on the way, unless it is NULL. */
+/* c[k] = sum over t of a[t] * b[k][t] for 4 columns.
+   - whole: all columns exist; else the last one is number `last`.
+   - ordered: b is read in the order of memory, as the hardware prefetches it. Otherwise the compiler may interleave
+     rows, which is faster if they are in a cache.
+   - wide: b widened, in rows of `steps`, or NULL.
+   - ahead: rows to prefetch, or NULL. */
 INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const uint16_t *b,
     int64_t b_row, const int ordered, const float *wide, float *c, const uint16_t *ahead)
 {
@@ -4728,8 +5100,8 @@ INLINE void columns_any(const int whole, int64_t last, const int64_t steps, cons
     store_any(c, lane_sums_any(t));
 }
 
-/* The same sums for up to 4 rows of a, which share what is read: two columns at a time, their sums in registers.
-   `wide`: the same as b, widened, with rows of `steps`; or NULL. */
+/* columns_any for up to 4 rows of a, which share the loads of b: two columns at a time,
+   with their sums in registers. */
 INLINE void some_columns_any(const int rows, const int whole, int64_t last, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -4755,7 +5127,7 @@ INLINE void some_columns_any(const int rows, const int whole, int64_t last, cons
     UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
 }
 
-/* The same for any number of rows. */
+/* columns_any for any number of rows. */
 INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
     int64_t a_row, const uint16_t *b, int64_t b_row, const float *wide, float *c, int64_t c_row)
 {
@@ -4772,17 +5144,16 @@ INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const i
     }
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[x][t], where both lie along the sum, of a multiple of 4 terms; b comes from
-   memory, and is asked for so many rows early: 64 by one row of a (0: the machine does it), 64 by
-   more, which share what is widened. */
+/* c[r][x] = sum over t of a[r][t] * b[x][t], both operands contiguous along t, of a multiple of 4 terms. b comes
+   from memory. It is prefetched 64 rows ahead (0: by the hardware) for one row of a, else 64 rows. */
 INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
     const uint16_t *b, int64_t b_row, float *c, int64_t c_row)
 {
     const float *wide = NULL;
     int64_t x = 0;
     float widened[4 * 64];
-    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) { /* a is in registers here */
-        if (64) fetch_any(4, steps, b + 64 * b_row, b_row);
+    for (; rows == 1 && x + 4 <= columns; x += 4, b += 4 * b_row) { /* a stays in registers */
+        fetch_any(4, steps, b + 64 * b_row, b_row);
         columns_any(1, 0, steps, a, b, b_row, 1, NULL, c + x, NULL);
     }
     for (; x + 4 <= columns; x += 4, b += 4 * b_row) {
@@ -4795,48 +5166,103 @@ INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, co
     if (x < columns) all_columns_any(0, columns - x - 1, rows, steps, a, a_row, b, b_row, NULL, c + x, c_row);
 }
 
-/* The same; where it sets the sum, more than 2 * `part` terms are summed in parts of `part`: rounding grows with the
-   length of one. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t part, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int then,
+/* block_any; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
+   because
+   rounding errors grow with the number of terms. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
     const float *factor, float *compensation)
 {
-    const int64_t first = then == 0 && steps > 2 * part ? part : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, then,
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
         factor, compensation);
-    if (then == 0)
-        for (int64_t t = first; t < steps; t += part)
-            block_any(rows, vectors, min(part, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
                 c_row, 1, NULL, NULL);
 }
 
-/* The same for any number of rows and `lanes` lanes, a multiple of `vectors` vectors; `odd`: rows % 6 if that is
-   constant, else -1. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* parts_any for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     for (int64_t x = 0; x < lanes; x += vectors * 4) {
         const float *const f = factor ? factor + x : NULL;
         float *const left = compensation ? compensation + x : NULL;
         int64_t r = 0;
         for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, then, f, left ? left + r * c_row : NULL);
-        switch (odd >= 0 ? odd : rows - r) {
-        case 5: parts_any(5, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, then, f, left ? left + r * c_row : NULL); break;
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
         }
     }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 4) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 4;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_any(vectors, lanes);
+    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
 }
 
 /* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of x. */
@@ -4850,105 +5276,109 @@ INLINE void row_any(const int vectors, int64_t steps, const float *a, int64_t a_
     UNROLL for (int v = 0; v < vectors; v++) store_any(c + v * 4, load_any(c + v * 4) + sum[v]);
 }
 
-/* c += the same sum, where b comes from memory: it is asked for early, as in dot_along_any, and widened, some rows at a
-   time. A single row takes 32 lanes at once, and so reads b in the order in which it lies. */
-INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
-    int64_t c_row, const int then, const float *factor, float *compensation)
+/* c += a * b with b from memory: it is prefetched as in dot_along_any, and widened 16 rows at a time. A single row
+   takes 32 lanes at once, and so reads b in the order of memory. */
+INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const uint16_t *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float wide[16 * 64];
     for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
         const int64_t some = min(steps - t, 16);
-        if (rows == 1 && then == 1) {
-            if (64) fetch_any(16, lanes, b + 64 * b_step, b_step);
+        if (rows == 1 && update == 1) {
+            fetch_any(16, lanes, b + 64 * b_step, b_step);
             int64_t x = 0;
             for (; x + 32 <= lanes; x += 32) row_any(8, some, a, a_step, b + x, b_step, c + x);
             if (lanes % 32) row_any((int)(lanes % 32 / 4), some, a, a_step, b + x, b_step, c + x);
             continue;
         }
         for (int64_t k = 0; k < some; k++) {
-            if (0) fetch_any(1, lanes, b + (k + 64) * b_step, b_step);
             for (int64_t x = 0; x < lanes; x += 4) store_any(wide + k * lanes + x, widened_any(b + k * b_step + x));
         }
         const float *const from = wide;
         const int64_t from_step = lanes;
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* not all at once: so many can be under way */
+            const int64_t ask = 16 * (x + vectors * 4) / lanes; /* a core has few misses in flight */
             fetch_any(ask - asked, lanes, b + (64 + asked) * b_step, b_step);
             asked = ask;
-            dot_any(vectors, vectors * 4, rows, odd, some, part, a, a_row, a_step, from + x, from_step, c + x, c_row,
-                then,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
+                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
         }
     }
 }
 
-/* The same with 0 for what is infinite or NaN in a: row by row, for a copy of few numbers. The last
-   of the pairs is whole. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int odd, int64_t steps,
-    const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+/* dot_any with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
         int64_t c_row,
-    const int then, const float *factor, float *compensation)
+    const int update, const float *factor, float *compensation)
 {
     float row[128];
-    (void)odd;
+    (void)tail;
     for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int k = 0; k < 1; k++)
-                row[1 * t + k] = finite_any(a + t * a_step + k, 0, 1, 1) ? a[t * a_step + k] : 0;
-        dot_any(vectors, lanes, 1, 1, steps, part, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            then, factor, compensation ? compensation + r * c_row : NULL);
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
     }
 }
 
-/* The same with 0 for what is infinite or NaN in b: a vector of lanes after the other; `fetched`: by the steps of
-   dot_fetched_any. */
+/* dot_any with 0 in place of infinity and NaN in b, one vector of lanes at a time. If `fetched`,
+   the sums are made in the
+   steps of dot_fetched_any, so that they round as there. */
 INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int odd, int64_t steps, const int64_t part, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int then, const float *factor, float *compensation)
+    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
 {
     float column[128 * 4];
     (void)vectors;
     for (int64_t x = 0; x < lanes; x += 4) {
         for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 1 * 4; k++) {
-                const float *const p = b + t * b_step + 1 * x + k;
-                column[t * 1 * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
+            for (int64_t k = 0; k < 4; k++) {
+                const float *const p = b + t * b_step + x + k;
+                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? 16 : steps;
         for (int64_t t = 0; t < steps; t += some)
-            dot_any(1, 4, rows, odd, min(steps - t, some), part, a + t * a_step, a_row, a_step,
-                column + t * 1 * 4, 1 * 4, c + x, c_row, then,
+            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
+                column + t * 4, 4, c + x, c_row, update,
                 factor ? factor + x : NULL, compensation ? compensation + x : NULL);
     }
 }
 
-/* The products of the code below: dot_any with what is constant in them. */
+/* The products of the code below, each compiled once: dot_any with its constant arguments. */
 APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
-    dot_any(2, lanes, rows, -1, 64, 32, a, 64, 1, b, 16, c, 16, 0, NULL, NULL);
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 APART void dot1_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, const float *factor,
     float *compensation)
 {
-    dot_finite_any(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 16, c, 16, 3, factor, compensation);
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
 }
 APART void dot2_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, const float *factor,
     float *compensation)
 {
-    dot_any(2, lanes, 64, 4, steps, 192, a, 1, 64, b, 16, c, 16, 3, factor, compensation);
+    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
 }
 APART void dot3_any(int64_t rows, int64_t columns, const float *a, const uint16_t *b, int64_t b_row, float *c)
 {
-    dot_along_any(rows, columns, 64, a, 64, b, b_row, c, 144);
+    dot_along_any(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
 }
 APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
-    dot_finite_lanes_any(1, 2, 64, rows, -1, steps, 192, a, 144, 1, b, 64, c, 64, 1, NULL, NULL);
+    dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL,
+        /*compensation=*/NULL);
 }
 APART void dot5_any(int64_t rows, int64_t steps, const float *a, const uint16_t *b, int64_t b_step, float *c)
 {
-    dot_fetched_any(2, 64, rows, -1, steps, 192, a, 144, 1, b, b_step, c, 64, 1, NULL, NULL);
+    dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 
 /* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
@@ -4958,7 +5388,8 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 127) / 128, i0 = (tiles - 1 - task % tiles) * 128, i1 = min(i0 + 128, n_q);
+    const int64_t tiles = (n_q + 128 - 1) / 128, i0 = (tiles - 1 - task % tiles) * 128,
+        i1 = min(i0 + 128, n_q);
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
@@ -4997,7 +5428,7 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
         /* query = q_tile * 0.18033688f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                     store_any(query + d * 16 + i, load_any(q_tile + d * 16 + i) * 0.18033688f);
                 }
             }
@@ -5011,7 +5442,7 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
             for (int64_t e = 0; e < 64; e++) {
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
                     store_any(sum + e * 16 + i, splat_any(0.0f));
                     store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
                 }
@@ -5040,14 +5471,14 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
             float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + n_k - n_q))) continue; /* nothing in the tile can be seen */
+            if (!(j0 < (i1 + n_k - n_q))) continue; /* no query sees a key of the tile */
             /* score[j][i] = sum over d of k_tile * query */
-            dot0_any(round_up(i1 - i0, 8), j1 - j0, k_tile, query, score);
+            dot0_any(round_up(i1 - i0, 4), j1 - j0, k_tile, query, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += 4) {
                 store_any(old_max + i, load_any(row_max + i));
             }
-            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+            if ((i0 + n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + (n_k - n_q)), score, -INFINITY) */
                 const int64_t t_0 = n_k - n_q;
                 for (int64_t i = 0; i < i1 - i0; i += 4) {
@@ -5061,19 +5492,22 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
             /* row_max max= score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
                 vec_any row_max_in[2][2];
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[u][j_chain] = splat_any(-INFINITY);
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        splat_any(-INFINITY);
                 }
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
                     UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                         const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                            row_max_in[u][j_chain] = max_any(row_max_in[u][j_chain], load_any(score + j * 16 + i));
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
+                                load_any(score + j * 16 + i));
                         }
                     }
                 }
-                UNROLL for (int64_t u = 0, i = i_first; u < 2; u++, i += 4) {
-                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[u][0], row_max_in[u][1])));
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
+                        row_max_in[vector][1])));
                 }
             }
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
@@ -5099,8 +5533,8 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
             }
             /* sum[e][i] = sum * old_max + sum over j of v_tile * score */
             if (__builtin_expect(((i0 + n_k - n_q + 1) < j1) && !finite_any(v_tile, 64, j1 - j0, 64),
-                0)) { /* infinity and NaN reach only what sees them */
-                dot1_any(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
+                0)) { /* infinity and NaN affect only queries that see them */
+                dot1_any(round_up(i1 - i0, 4), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     mask_any seen[4];
                     if (finite_any(v_tile + j * 64, 1, 64, 1)) continue;
@@ -5111,7 +5545,7 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
                     add_seen_any(64, sum, 16, v_tile + j * 64, 1, score + j * 16, seen, i1 - i0);
                 }
             } else
-                dot2_any(round_up(i1 - i0, 8), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
+                dot2_any(round_up(i1 - i0, 4), j1 - j0, v_tile, score, sum, old_max, sum_compensation);
         }
     }
     {
@@ -5134,15 +5568,15 @@ static void softmax_causal_bf16_rows_any(const struct call *call, int64_t task, 
     }
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 APART void softmax_causal_bf16_few_begin_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 64, r1 = min(r0 + 64, rows);
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const uint16_t *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
@@ -5165,44 +5599,44 @@ APART void softmax_causal_bf16_few_begin_any(const struct call *call, int64_t ta
     transpose_any(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64);
 }
 
-/* States begin with no key. */
+/* Sets the states to those of no keys. */
 APART void softmax_causal_bf16_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
-    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
-    /* carried = -FLT_MAX; carried_2 = 0.0f; carried_2_compensation = 0.0f */
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += 4) {
-        store_any(carried + r, splat_any(-FLT_MAX));
-        store_any(carried_2 + r, splat_any(0.0f));
-        store_any(carried_2_compensation + r, splat_any(0.0f));
+        store_any(carried_max + r, splat_any(-FLT_MAX));
+        store_any(carried_sum + r, splat_any(0.0f));
+        store_any(carried_sum_compensation + r, splat_any(0.0f));
     }
-    /* carried_3 = 0.0f; carried_3_compensation = 0.0f */
+    /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(carried_3 + r * 64 + e, splat_any(0.0f));
-                store_any(carried_3_compensation + r * 64 + e, splat_any(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + r * 64 + e, splat_any(0.0f));
+                store_any(carried_compensation + r * 64 + e, splat_any(0.0f));
             }
         }
     }
 }
 
-/* The keys of a chunk, summed from zero into its slot. */
+/* Sums the keys of a chunk, from zero, into its slot. */
 APART void softmax_causal_bf16_few_keys_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = turn;
+    const int64_t chunk = iteration;
     const int64_t chunk0 = part->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
@@ -5212,32 +5646,32 @@ APART void softmax_causal_bf16_few_keys_any(const struct call *call, int64_t tas
     const int64_t v_row = call->p.v.row;
     float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(part->shared + 16384); /* [r: 64, d: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state = -FLT_MAX; state_2 = 0.0f */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += 4) {
-        store_any(state + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
-        store_any(state_2 + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
+        store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
+        store_any(state_sum + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
     }
-    /* state_3 = 0.0f */
+    /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                store_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + n_k - n_q); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         /* score[r][j] = sum over d of query_turned * k */
         dot3_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* old_max = state */
+        /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += 4) {
-            store_any(old_max + r, load_any(state + (chunk - chunk0) * 4224 + r));
+            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
         }
-        if ((n_k - n_q + 1) < j1) { /* the tile is not wholly inside the mask */
+        if ((n_k - n_q + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + (n_k - n_q)), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += 4) {
                 const ints_any t_0 = j0 + j + lane_any;
@@ -5247,7 +5681,7 @@ APART void softmax_causal_bf16_few_keys_any(const struct call *call, int64_t tas
                 }
             }
         }
-        /* state max= score */
+        /* state_max max= score */
         for (int64_t r = 0; r < rows; r++) {
             vec_any lanes_max = splat_any(-INFINITY);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -5256,24 +5690,24 @@ APART void softmax_causal_bf16_few_keys_any(const struct call *call, int64_t tas
                     j1 - j0, mask_any), term, splat_any(-INFINITY)));
             }
             const float largest = lane_max_any(lanes_max);
-            if (largest > state[(chunk - chunk0) * 4224 + r]) state[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
         }
-        /* old_max = exp2(old_max - state); state_2 = state_2 * old_max */
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += 4) {
             const vec_any old_max_1 = load_any(old_max + r);
-            const vec_any old_max_new2 = exp2_any(old_max_1 - load_any(state + (chunk - chunk0) * 4224 + r));
+            const vec_any old_max_new2 = exp2_any(old_max_1 - load_any(state_max + (chunk - chunk0) * 4224 + r));
             store_any(old_max + r, old_max_new2);
-            store_any(state_2 + (chunk - chunk0) * 4224 + r, load_any(state_2 + (chunk - chunk0) * 4224 + r) *
+            store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
                 old_max_new2);
         }
-        /* score = exp2(score - state) */
+        /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += 4) {
             for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state[(chunk - chunk0) * 4224 +
-                    r])));
+                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state_max[(chunk - chunk0) *
+                    4224 + r])));
             }
         }
-        /* state_2 += score */
+        /* state_sum += score */
         for (int64_t r = 0; r < rows; r++) {
             vec_any lane_sums = splat_any(0);
             for (int64_t j = 0; j < j1 - j0; j += 4) {
@@ -5282,119 +5716,119 @@ APART void softmax_causal_bf16_few_keys_any(const struct call *call, int64_t tas
                     mask_any), term, splat_any(0));
             }
             const float total = lane_sum_any(lane_sums);
-            state_2[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
         }
-        /* state_3 = state_3 * old_max */
+        /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    store_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    store_any(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
                 }
             }
         }
-        /* state_3[r][e] += sum over j of score * v */
+        /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((n_k - n_q + 1) < j1) && !finite_stored_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN reach only what sees them */
+            0)) { /* infinity and NaN affect only queries that see them */
             float wide[8192];
             for (int64_t t = 0; t < j1 - j0; t++)
                 for (int64_t x = 0; x < 64; x += 4)
                     store_any(wide + t * 64 + x, widened_any(v + j0 * v_row + t * v_row + x));
-            dot4_any(rows, j1 - j0, score, wide, state_3 + (chunk - chunk0) * 4224);
+            dot4_any(rows, j1 - j0, score, wide, state + (chunk - chunk0) * 4224);
             for (int64_t r = 0; r < rows; r++) {
                 mask_any seen[32];
                 const int64_t t_3 = (r % n_q) + n_k - n_q;
                 for (int64_t j = 0; j < j1 - j0; j += 4) {
                     seen[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
                 }
-                add_seen_lanes_any(64, state_3 + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64, j1 - j0,
+                add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, wide, 64, j1 - j0,
                     seen);
             }
         } else
-            dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 4224);
+            dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
     }
 }
 
-/* Some elements of the states take in the chunks at hand, one after the other. */
+/* Folds the slots of some chunks, in order, into some elements of the states. */
 APART void softmax_causal_bf16_few_fold_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t chunk0 = part->chunk0;
     const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const keep = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const take = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried max= state; keep = exp2(before - carried); take = exp2(state - carried);
-           before_2 = carried_2; carried ... */
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_4 = load_any(carried + r);
-            const vec_any before_new5 = carried_4;
-            const vec_any state_6 = load_any(state + (chunk - chunk0) * 4224 + r);
-            const vec_any carried_new7 = max_any(load_any(carried + r), state_6);
-            store_any(carried + r, carried_new7);
-            const vec_any keep_new8 = exp2_any(before_new5 - carried_new7);
-            store_any(keep + r, keep_new8);
-            const vec_any take_new9 = exp2_any(state_6 - carried_new7);
-            store_any(take + r, take_new9);
-            const vec_any carried_2_10 = load_any(carried_2 + r);
-            store_any(carried_2 + r, carried_2_10 * keep_new8);
-            store_any(carried_2_compensation + r, load_any(carried_2_compensation + r) * keep_new8);
-            add_any(carried_2 + r, carried_2_compensation + r, load_any(state_2 + (chunk - chunk0) * 4224 + r) *
-                take_new9, splat_any(1));
+            const vec_any carried_max_4 = load_any(carried_max + r);
+            const vec_any before_max_new5 = carried_max_4;
+            const vec_any state_max_6 = load_any(state_max + (chunk - chunk0) * 4224 + r);
+            const vec_any carried_max_new7 = max_any(load_any(carried_max + r), state_max_6);
+            store_any(carried_max + r, carried_max_new7);
+            const vec_any carried_factor_new8 = exp2_any(before_max_new5 - carried_max_new7);
+            store_any(carried_factor + r, carried_factor_new8);
+            const vec_any slot_factor_new9 = exp2_any(state_max_6 - carried_max_new7);
+            store_any(slot_factor + r, slot_factor_new9);
+            const vec_any carried_sum_10 = load_any(carried_sum + r);
+            store_any(carried_sum + r, carried_sum_10 * carried_factor_new8);
+            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new8);
+            add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new9, splat_any(1));
         }
-        /* before_3 = carried_3; carried_3 = carried_3 * keep; carried_3_compensation = carried_3_compensation * keep;
-           carried_3 += state_3 ... */
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                    const vec_any carried_3_11 = load_any(carried_3 + r * 64 + e);
-                    const float keep_12 = keep[r];
-                    store_any(carried_3 + r * 64 + e, carried_3_11 * keep_12);
-                    store_any(carried_3_compensation + r * 64 + e, load_any(carried_3_compensation + r * 64 + e) *
-                        keep_12);
-                    add_any(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
-                        load_any(state_3 + (chunk - chunk0) * 4224 + r * 64 + e) * take[r], splat_any(1));
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any carried_11 = load_any(carried + r * 64 + e);
+                    const float carried_factor_12 = carried_factor[r];
+                    store_any(carried + r * 64 + e, carried_11 * carried_factor_12);
+                    store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
+                        carried_factor_12);
+                    add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
                 }
             }
         }
     }
 }
 
-/* A tile of queries meets the states. */
+/* A tile of queries: reads the states. */
 APART void softmax_causal_bf16_few_queries_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t turn)
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = turn * 16, r1 = min(r0 + 16, rows);
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_2 = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
     uint16_t *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
     const int64_t out_row = call->p.out.row;
     const int64_t out_head = call->p.out.head;
-    /* result = select(carried_2 == 0.0f, 0.0f, carried_3 / carried_2) */
+    /* result = select(carried_sum == 0.0f, 0.0f, carried / carried_sum) */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t u = 0, e = e_first; u < 2; u++, e += 4) {
-                const float carried_2_13 = carried_2[r];
-                store_any(result + r * 64 + e, (carried_2_13 == 0.0f) ? splat_any(0.0f) : load_any(carried_3 + r * 64 +
-                    e) / carried_2_13);
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                const float carried_sum_13 = carried_sum[r];
+                store_any(result + r * 64 + e, (carried_sum_13 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
+                    e) / carried_sum_13);
             }
         }
     }
@@ -5404,93 +5838,101 @@ APART void softmax_causal_bf16_few_queries_any(const struct call *call, int64_t 
             out[r / n_q * out_head + r % n_q * out_row + e] = narrowed(result[r * 64 + e]);
 }
 
-/* All of a head: every thread whose part this is calls it. */
+/* Runs the phases of a head, on every thread that works on it. */
 static void softmax_causal_bf16_few_any(const struct call *call, int64_t task, struct part *part)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t turn = part->number; turn < ((rows + 63) / 64);
-        turn += part->threads) softmax_causal_bf16_few_begin_any(call, task, part, turn);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) softmax_causal_bf16_few_begin_2_any(call, task, part, turn);
-    meet(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        softmax_causal_bf16_few_begin_any(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_causal_bf16_few_begin_2_any(call, task, part, iteration);
+    synchronise(part);
     const int64_t first = 0;
     const int64_t length = segment_length(part, chunks - first);
     for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
         part->chunk0 = first + segment * length;
         part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t turn = part->chunk0; turn < part->chunk1; turn++) softmax_causal_bf16_few_keys_any(call, task,
-            part, turn);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            softmax_causal_bf16_few_keys_any(call, task, part, iteration);
         for (int64_t group = 0; group < 16; group++) {
             await_segment(part, group, segment);
-            for (int64_t turn = group * ((rows + 15) / 16) / 16; turn < (group + 1) * ((rows + 15) / 16) / 16; turn++)
-                softmax_causal_bf16_few_fold_any(call, task, part, turn);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                softmax_causal_bf16_few_fold_any(call, task, part, iteration);
             pass_segment(part, group, segment);
         }
     }
     part->segments += (max(chunks - first, 0) + length - 1) / length;
-    meet(part);
-    for (int64_t turn = part->number; turn < ((rows + 15) / 16);
-        turn += part->threads) softmax_causal_bf16_few_queries_any(call, task, part, turn);
-    meet(part);
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        softmax_causal_bf16_few_queries_any(call, task, part, iteration);
+    synchronise(part);
 }
 
 /* ==== which of them this machine runs ==== */
 struct version {
     void (*rows)(const struct call *, int64_t, unsigned char *);
     void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
-    int64_t tile; /* queries of a task; 0: all of a key/value head, -1: all of a query head */
-    size_t own;   /* bytes of workspace a thread */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    size_t own;   /* bytes of workspace for each thread */
+    int64_t of_pair, of_token; /* approximate multiply-adds for a pair of a query and a key, or for a token; one is 0 */
     size_t shared, slot, slots; /* of the threads on a head; for a chunk; such slots that a thread brings */
-    int together; /* heads that all threads work on together, 0: none, 1: those that are left over, 2: all */
+    int together; /* heads that all threads share: 0: none, 1: heads left over, 2: all heads */
 };
 
-/* For up to some rows, the queries of all heads that share keys, keys are in the lanes. */
-static struct version version(int64_t n_k, int64_t rows)
+/* Returns whether a few queries take less time one by one, with keys in the lanes, than as a tile, with queries in the
+   lanes. The constants 10 and 40 stand for a fixed time per row and per tile, and were measured with AVX2 and SSE2.
+   With MANY_KEYS or more keys the result is always 1: keys then come from memory, and are read once for all queries. */
+INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
+{
+    enum { MANY_KEYS = 1024 };
+    return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
+}
+
+/* Returns the version to run. The version has keys in the lanes if `rows` is small. `rows` is the number of
+   queries of all heads that share keys. */
+static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
 {
     (void)n_k;
 #if defined(__x86_64__) || defined(ATTN_EMULATE_TILES)
-    if (attn_tiles() && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512f") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        {
-        if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v4bf16amx, .tile = 0, .own = 37120,
-            .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_causal_bf16_rows_v4bf16amx, .tile = 512, .own = 217152};
+    if (attn_tiles() && attn_avx512_bf16() && attn_x86_64_level() >= 4) {
+        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_causal_bf16_few_v4bf16amx,
+            .tile = 0, .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_causal_bf16_rows_v4bf16amx, .tile = 512, .own = 217152, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__) && !defined(ATTN_EMULATE_TILES)
-    if (__builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
-        && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && (ATTN_SLOWER_TOO ||
-        !__builtin_cpu_is("intel"))) {
-        if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v4bf16, .tile = 0, .own = 37120,
-            .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_causal_bf16_rows_v4bf16, .tile = 64, .own = 189440};
+    if (attn_avx512_bf16() && attn_x86_64_level() >= 4 && (ATTN_SLOWER_TOO || !attn_is_intel())) {
+        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_causal_bf16_few_v4bf16,
+            .tile = 0, .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_causal_bf16_rows_v4bf16, .tile = 64, .own = 189440, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl")) {
-        if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v4, .tile = 0, .own = 37120,
-            .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_causal_bf16_rows_v4, .tile = 256, .own = 261248};
+    if (attn_x86_64_level() >= 4) {
+        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_causal_bf16_few_v4, .tile = 0,
+            .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_causal_bf16_rows_v4, .tile = 256, .own = 261248, .of_pair = 128};
     }
 #endif
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_v3, .tile = 0, .own = 37120,
-            .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_causal_bf16_rows_v3, .tile = 256, .own = 255040};
+    if (attn_x86_64_level() >= 3) {
+        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_causal_bf16_few_v3, .tile = 0,
+            .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+        return (struct version){.rows = softmax_causal_bf16_rows_v3, .tile = 256, .own = 255040, .of_pair = 128};
     }
 #endif
-    if (rows <= 64) return (struct version){.head = softmax_causal_bf16_few_any, .tile = 0, .own = 37120,
-        .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_causal_bf16_rows_any, .tile = 128, .own = 155200};
+    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_causal_bf16_few_any, .tile = 0,
+        .own = 37120, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
+    return (struct version){.rows = softmax_causal_bf16_rows_any, .tile = 128, .own = 155200, .of_pair = 128};
 }
 
 enum { MANY_ROWS = 1 << 30 };
 
-/* The rows of a problem; where there are many queries, or where what is saved of each has its place, MANY_ROWS. */
+/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if there are many queries, or if the
+   problem has memory for saved numbers of each query. */
 static int64_t rows_of(const struct attn_problem *p)
 {
     if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
@@ -5504,9 +5946,9 @@ static size_t bytes_a_thread(const struct version *v)
 }
 
 /* ==== the interface ==== */
-/* OpenMP's default may change between the call of _workspace and that of _forward, or be another in the thread that
-   makes it. So the workspace serves at least as many threads as there are processors, and what it is not known to serve
-   more than that is not run on more. */
+/* The default number of OpenMP threads can change between the call of _workspace and the call of _forward, and can
+   differ between the threads that make these calls. So the workspace has room for at least one thread per processor.
+   A call uses more threads than processors only if the workspace is large enough for them. */
 static size_t threads_served(const struct attn_problem *p)
 {
     if (p->threads > 0) return (size_t)p->threads;
@@ -5530,8 +5972,8 @@ static int thread_count(const struct attn_problem *p, size_t workspace_bytes, si
 #endif
 }
 
-/* The part of thread `number` of `there` in what they do together, in the workspace of the `threads` that were asked
-   for. */
+/* Sets `part` to the share of thread `number` in a head on which `there` threads work together. The workspace has room
+   for `threads` threads, the number that was requested. */
 static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
     struct part *part)
 {
@@ -5559,13 +6001,14 @@ int softmax_causal_bf16_params_init(struct softmax_causal_bf16_params *params, u
     return 0;
 }
 
-/* The most of all that runs for n_k keys or fewer, however many queries there are. */
+/* Returns the maximum workspace of a thread, in bytes, over all versions for n_k keys or fewer and any number of
+   queries. */
 static size_t max_bytes_a_thread(int64_t n_k)
 {
     static const int64_t from[] = {0};
     size_t bytes = 0;
     for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version few = version(from[k], 0), v = version(from[k], MANY_ROWS);
+        const struct version few = version(from[k], 0, 0), v = version(from[k], MANY_ROWS, 0);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
         if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
     }
@@ -5578,26 +6021,26 @@ size_t softmax_causal_bf16_workspace(const struct attn_problem *problem)
     return max_bytes_a_thread(problem->n_k) * threads_served(problem);
 }
 
-/* Whether this machine runs it. */
+/* Returns whether this machine can run the version. */
 static int runs(const struct version *v)
 {
     return v->rows || v->head;
 }
 
-/* A call at work. */
+/* This is the state of a call that threads work on. */
 struct work {
     const struct call *call;
     const struct version *this;
-    int64_t tasks, alone; /* after these, all threads work on one head together */
-    int threads;          /* that were asked for; there may be fewer */
-    int there;            /* that have come so far */
-    int64_t next;         /* the first task that none has taken */
+    int64_t tasks, alone; /* after `alone` tasks, all threads work on one head at a time */
+    int threads;          /* the number of threads that was requested; OpenMP can provide fewer */
+    int there;            /* the number of threads that have started */
+    int64_t next;         /* the first task that no thread has taken */
     unsigned char *workspace;
-    size_t bytes; /* of it, a thread's */
+    size_t bytes; /* the bytes of the workspace for each thread */
     _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
 };
 
-/* Threads number themselves: omp_get_thread_num may be of another OpenMP library than they are. */
+/* Threads number themselves, because omp_get_thread_num can come from a different OpenMP library than the threads. */
 INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
 INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
 
@@ -5633,15 +6076,26 @@ static void work_on(void *work)
     }
     if (!this->head || w->alone == w->tasks) return;
     part.threads = w->threads;
-    meet(&part); /* all have arrived, and none uses its own part of the workspace any more */
+    synchronise(&part); /* all threads have arrived, and no thread uses its own part of the workspace any more */
     together(this, w->threads, number, w->there, w->workspace, &part);
     for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
 }
 
-/* Runs all tasks of a call; a thread has `bytes` bytes of the workspace. */
+/* Returns the number of threads that have enough work, at most `threads`. Waking a thread takes about as long as 2^18
+   multiply-adds. A head takes about 2^15 multiply-adds in addition to those for its pairs or tokens. */
+static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
+        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
 static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
 {
     const struct attn_problem *const p = &call->p;
+    if (p->threads == 0) threads = useful_threads(p, this, threads);
     struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
     const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
     int64_t tasks = p->batch * heads;
@@ -5663,7 +6117,7 @@ int softmax_causal_bf16_forward(const struct attn_problem *problem, const struct
     if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
     if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    const struct version this = version(call.p.n_k, rows_of(&call.p));
+    const struct version this = version(call.p.n_k, rows_of(&call.p), call.p.n_q);
     if (!runs(&this)) return ATTN_EMACHINE;
     const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
     const size_t max_bytes = max_bytes_a_thread(call.p.n_k);
@@ -5692,3 +6146,4 @@ const struct attn_kernel softmax_causal_bf16_kernel = {
         .workspace = softmax_causal_bf16_workspace,
     .forward = forward_any,
 };
+#endif /* a compiler of this language */

@@ -1,9 +1,9 @@
 /* softmax_softcap.h, made by attnc 0.1.0: attnc softmax_softcap.yaml
    causal softmax attention with soft-capped logits and rotary positions
-   Gemma Team, Gemma 2: Improving Open Language Models at a Practical Size (2024), section 2, logit soft-capping
+   Gemma Team, Gemma 2: Improving Open Language Models at a Practical Size (arXiv 2024), section 2, logit soft-capping
    q [B,H,n_q,256]  k [B,G,n_k,256]  v [B,G,n_k,256]  out [B,H,n_q,256], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
-   Positions count so that the last query meets the last key; a row that sees no key gives 0. */
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
 #ifndef ATTNC_softmax_softcap_H
 #define ATTNC_softmax_softcap_H
 

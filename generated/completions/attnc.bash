@@ -21,13 +21,13 @@ _attnc_keys=(
     mask.window.left= mask.window.right= mask.window.dilation= mask.block_window.block= mask.block_window.left= mask.block_window.right=
     mask.prefix.length= mask.global.count= mask.global.tokens= mask.random.block= mask.random.count= mask.random.seed= mask.random.causal=true
     mask.random.causal=false mask.expr= mask.any= mask.all= mask.not= normalize=sum normalize=none normalize.sum_plus= project=linformer
-    project.linformer.size= shape.head_dim= shape.value_dim= dtype=f32 dtype=bf16 dtype=f16 dtype=f64 algorithm=auto algorithm=quadratic
-    algorithm=linear emit= schedule.tile_q= schedule.tile_k= schedule.chunk= schedule.part= schedule.rows= schedule.vectors= schedule.unroll=
-    schedule.crossover= schedule.together= schedule.units= schedule.backward.tile_q= schedule.backward.tile_k= schedule.backward.chunk=
-    schedule.backward.part= schedule.backward.rows= schedule.backward.vectors= schedule.backward.unroll= schedule.backward.units=
-    schedule.backward.sweep=)
+    project.linformer.size= shape.head_dim= shape.value_dim= shape.max_length= dtype=f32 dtype=bf16 dtype=f16 dtype=f64 algorithm=auto
+    algorithm=quadratic algorithm=linear emit= schedule.tile_q= schedule.tile_k= schedule.chunk= schedule.part= schedule.rows= schedule.vectors=
+    schedule.unroll= schedule.crossover= schedule.together= schedule.units= schedule.backward.tile_q= schedule.backward.tile_k=
+    schedule.backward.chunk= schedule.backward.part= schedule.backward.rows= schedule.backward.vectors= schedule.backward.unroll=
+    schedule.backward.units= schedule.backward.sweep=)
 
-# Offers the words that begin with $cur; bash takes what stands before an = for a word of its own.
+# Offers the words that begin with $cur; bash splits words at an =.
 _attnc_offer()
 {
     local word
@@ -70,7 +70,7 @@ _attnc()
     --set) compopt -o nospace 2>/dev/null; _attnc_offer "${_attnc_keys[@]}"; return ;;
     -MF) _attnc_files -f; return ;;
     -MT) return ;;
-    --dump-after) _attnc_offer simplify separate differentiate stabilise strength_reduce stored_rows fold_scale rows tile lower expose_state residues bf16_pairs matrix_states pack bound share split fuse cancel allocate alone block; return ;;
+    --dump-after) _attnc_offer simplify separate differentiate stabilise strength_reduce stored_rows fold_scale few_queries tile lower expose_state residues bf16_pairs matrix_states pack bound block_queries feature_parts fuse cancel allocate one_thread register_block; return ;;
     --in) _attnc_files -d; return ;;
     --out) _attnc_files -d; return ;;
     --chunks) return ;;
@@ -97,37 +97,37 @@ _attnc()
     esac
     case $command in
     explain)
-        if [[ $cur == -* ]]; then _attnc_offer --emit --target --set --tuned --standalone --dump-after --threads --lengths --document --machine --backward --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --emit --target --set --tuned --standalone --no-remainders --dump-after --threads --lengths --document --machine --backward --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
     build)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --json --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --no-remainders --dump-after --json --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
     run)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --in --out --chunks --threads --seed --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --no-remainders --dump-after --in --out --chunks --threads --seed --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
     check)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --threads --seed --lengths --heads --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --no-remainders --dump-after --threads --seed --lengths --heads --verbose --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
     bench)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --threads --seed --lengths --document --heads --batch --backward --decode --time --limit --json --csv --plot --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --no-remainders --dump-after --threads --seed --lengths --document --heads --batch --backward --decode --time --limit --json --csv --plot --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
     tune)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --dump-after --threads --seed --document --shape --strategy --trials --knobs --samples --db --resume --shard --query --export --merge --report --backward --time --limit --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --no-remainders --dump-after --threads --seed --document --shape --strategy --trials --knobs --samples --db --resume --shard --query --export --merge --report --backward --time --limit --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
@@ -140,7 +140,7 @@ _attnc()
         else _attnc_offer $(command "${words[0]}" list 2>/dev/null | sed 's/ .*//')
         fi ;;
     *)
-        if [[ $cur == -* ]]; then _attnc_offer -o --stdout --emit --target --set --tuned --standalone -MD -MF -MT --outputs --passes --dump-after --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer -o --stdout --emit --target --set --tuned --standalone --no-remainders -MD -MF -MT --outputs --passes --dump-after --quiet --color --version --help
         else
             if ((${#words[@]} == 2)); then _attnc_offer explain build run check bench tune list show; fi
             _attnc_files -f -X '!*.yaml'

@@ -1,0 +1,4113 @@
+/* linear_elu_decode.c, made by attnc 0.1.0: attnc linear_elu_decode.yaml
+   C11 with GNU extensions, for a C compiler; C++ includes linear_elu_decode.h.
+   linear attention with the feature map ELU + 1 that decodes tokens from a state of constant size
+   Katharopoulos et al., Transformers are RNNs (ICML 2020), section 3.4
+
+   Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (16),
+   e (16):
+     q [b g m i d]
+     k [b g j d]
+     v [b g j e]
+     x3 [b g m i d] = 0 < q ? q + 1 : exp(min(q, 0))
+     x4 [b g j d] = 0 < k ? k + 1 : exp(min(k, 0))
+     x5 [b g m i j] = sum over d of x3 * x4
+     x6 [b g m i j] = x5
+     x7 [b g m i] = sum over j of x6 if j <= i + n_k - n_q
+     x8 [b g m i e] = sum over j of x6 * v if j <= i + n_k - n_q
+     x9 [b g m i e] = x7 == 0 ? 0 : x8 / x7
+     out = x9
+
+   How: each vector lane holds one query. Keys are processed in tiles,
+   so row sums and maxima need no reduction across lanes.
+   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
+   Linear: the weight is an inner product of 16 features. The state, their sum over keys, has 16 x 17 numbers.
+     x86-64-v4  linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace a thread
+     generic    linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace a thread
+
+   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
+     (top)      struct call, and what all targets share
+     x86-64-v4  linear_elu_decode_linear_v4, linear_elu_decode_extend_v4, linear_elu_decode_join_v4
+     x86-64-v3  linear_elu_decode_linear_v3, linear_elu_decode_extend_v3, linear_elu_decode_join_v3
+     generic    linear_elu_decode_linear_any, linear_elu_decode_extend_any, linear_elu_decode_join_any
+     choice     struct version, which this machine runs
+     interface  linear_elu_decode_workspace, linear_elu_decode_forward, linear_elu_decode_extend,
+     linear_elu_decode_kernel
+
+   Compile with: cc -O2 -fopenmp linear_elu_decode.c … -lattnrt -lm */
+#ifdef __cplusplus
+#error "linear_elu_decode.c is C, not C++: a C compiler has to compile it"
+#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
+#error "linear_elu_decode.c is C11, not C89: compile it without -std=, or with -std=gnu11"
+extern int linear_elu_decode_is_c11;
+#elif !defined __GNUC__
+#error "linear_elu_decode.c has the vectors of GNU C: gcc or clang has to compile it"
+extern int linear_elu_decode_is_gnu_c;
+#else
+#include "linear_elu_decode.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#ifdef __unix__
+#include <sched.h>
+#endif
+#include <string.h>
+
+#if defined(__OPTIMIZE__)
+#define INLINE static inline __attribute__((always_inline, unused))
+#else /* a copy for every caller would only double the compile time */
+#define INLINE static inline __attribute__((unused))
+#endif
+#define APART static __attribute__((noinline))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* scheduling ahead of register allocation spills */
+#endif
+
+struct call { /* the arguments of a call, which all threads share */
+    struct attn_problem p;
+    const struct linear_elu_decode_params *params;
+    const float *q;
+    const float *k;
+    const float *v;
+    float *out;
+    unsigned char *kept; /* the sums of every head in the caller's state; NULL: there is no state */
+    int64_t start, summed; /* the first position of the sequence, and the end of the keys that are summed */
+    const unsigned char *folded; /* `kept` of the state, of p.n_k keys, that is folded into this one */
+};
+
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* Numbers of bytes for sizes that are not checked yet: SIZE_MAX means too many, or a negative size. */
+INLINE size_t bytes_times(size_t bytes, int64_t n)
+{
+    size_t product;
+    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
+}
+INLINE size_t bytes_plus(size_t a, size_t b)
+{
+    size_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
+}
+INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
+INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
+
+/* Waits until `*number` is at least `to`. A different thread raises the number. */
+INLINE void await_number(const int64_t *number, int64_t to)
+{
+    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+#if defined(__unix__)
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
+#endif
+    }
+}
+
+/* The elements of the states are divided into groups, so a thread can fold into the first group while the thread before
+   it folds into the last. Each group has a counter of its segments, on a separate cache line. */
+enum { NUMBERS_OF_LINE = 8 };
+
+struct part { /* one thread's share of the work on a head */
+    int64_t number, threads; /* the number of this thread, of `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the current chunks of the thread, and the maximum number of such chunks */
+    int64_t *folded, segments; /* segments folded into each group, and segments of all earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and of the thread's chunks */
+    const struct attn_team *team; /* the team of threads that the caller passed; NULL: OpenMP is used */
+};
+
+/* The number of chunks in a segment: all threads get equally many, in as few rounds as the slots allow. */
+INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+{
+    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
+        rounds = (each + part->window - 1) / part->window;
+    return (each + rounds - 1) / rounds;
+}
+
+/* Segments are folded into each group of elements in order: await_segment waits for the segments before `segment`, and
+   pass_segment lets the next segment continue. */
+INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+}
+INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1)
+        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+}
+
+/* Waits for the other threads. */
+INLINE void synchronise(const struct part *part)
+{
+    if (part->threads == 1) return;
+    if (part->team) {
+        part->team->barrier();
+        return;
+    }
+#ifdef _OPENMP
+#pragma omp barrier
+#endif
+}
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+
+/* Each of these types has 16 elements:
+   - vec_v4: numbers
+   - mask_v4: results of comparisons
+   - ints_v4: positions
+   - wide_v4: doubles */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
+
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+TARGET_v4 INLINE vec_v4 min_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(b < a), b, a); }
+
+/* 2^x, with a relative error below 1e-8. 0 below -126.0f, because subnormal numbers are slow on many machines;
+   NaN stays NaN. */
+TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
+{
+    vec_v4 f, y;
+    uint16_t normal;
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
+    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+    return y;
+}
+
+/* e^x as 2^n 2^f, with f from a remainder in two parts. NaN stays NaN. */
+TARGET_v4 INLINE vec_v4 exp_v4(vec_v4 x)
+{
+    x = pick_v4((mask_v4)(x < -89.0f), splat_v4(-89.0f), x);
+    x = pick_v4((mask_v4)(x > 89.0f), splat_v4(89.0f), x);
+    const vec_v4 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_v4 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    return exp2_v4(r * 1.44269504f) * exp2_v4(n);
+}
+
+/* Returns the sum over the lanes. */
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
+
+/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 1)) {
+            const vec_v4 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 2)) {
+            const vec_v4 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 4)) {
+            const vec_v4 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 8)) {
+            const vec_v4 a = t[r], b = t[r + 8];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
+    store_v4(compensation, more - (new - old));
+    store_v4(sum, new);
+}
+
+typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v4 __attribute__((may_alias));
+
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
+TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v4 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 16; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
+   in the lanes that see it. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (update == 3) {
+                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* block_v4; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* parts_v4 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
+    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_v4 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[16];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The products of the code below, each compiled once: dot_v4 with its constant arguments. */
+TARGET_v4 APART void dot0_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/1,
+        /*a_step=*/16, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/1, /*lanes=*/16, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    float *compensation)
+{
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+
+/* Sets the states to those of no keys. */
+TARGET_v4 APART void linear_elu_decode_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += 16) {
+        store_v4(carried_sum + f, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + f, splat_v4(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 16; e += 16) {
+            store_v4(carried + f * 16 + e, splat_v4(0.0f));
+            store_v4(carried_compensation + f * 16 + e, splat_v4(0.0f));
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void linear_elu_decode_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 16) {
+        store_v4(state_sum + (chunk - chunk0) * 272 + f, splat_v4(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 16 + j);
+                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v4(min_v4(k_tile_0,
+                    splat_v4(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(k_tile + f * 16 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* state[f][e] = sum over j of k_tile * v */
+        dot0_v4(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
+    }
+}
+
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+TARGET_v4 APART void linear_elu_decode_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += 16) {
+            const vec_v4 before_sum_new1 = load_v4(carried_sum + f);
+            add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + (chunk - chunk0) * 272 + f),
+                splat_v4(1));
+            store_v4(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
+        }
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 16; e += 16) {
+                const vec_v4 before_new2 = load_v4(carried + f * 16 + e);
+                add_v4(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                    load_v4(state + (chunk - chunk0) * 272 + f * 16 + e), splat_v4(1));
+                store_v4(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+TARGET_v4 APART void linear_elu_decode_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 1216); /* [e: 16, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 2240); /* [e: 16, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 3264); /* [e: 16, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t d = 0; d < 16; d++) {
+                    const vec_v4 q_tile_3 = load_v4(q_tile + d * 16 + i);
+                    store_v4(q_tile + d * 16 + i, pick_v4(0.0f < q_tile_3, q_tile_3 + 1.0f, exp_v4(min_v4(q_tile_3,
+                        splat_v4(0.0f)))));
+                }
+            }
+            /* row_sum_from_state = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(row_sum_from_state + i, splat_v4(0.0f));
+            }
+            /* row_sum_from_state += q_tile * state_sum */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                vec_v4 row_sum_from_state_in = (vec_v4){0};
+                for (int64_t f = 0; f < 16; f++) {
+                    row_sum_from_state_in += load_v4(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) * 272 + f]);
+                }
+                store_v4(row_sum_from_state + i, load_v4(row_sum_from_state + i) + row_sum_from_state_in);
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(row_sum + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + i, splat_v4(0.0f));
+            }
+            /* sum_from_state[e][i] = sum over f of state * q_tile */
+            dot1_v4(state + (chunk - chunk0) * 272, q_tile, sum_from_state);
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t e = 0; e < 16; e++) {
+                    store_v4(sum + e * 16 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
+                }
+            }
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+                const int64_t j1 = min(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    for (int64_t d = 0; d < 16; d++) {
+                        const vec_v4 k_tile_2_4 = load_v4(k_tile_2 + d * 16 + j);
+                        store_v4(k_tile_2 + d * 16 + j, pick_v4(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
+                            exp_v4(min_v4(k_tile_2_4, splat_v4(0.0f)))));
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                dot2_v4(j1 - j0, k_tile_2, q_tile, score);
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
+                    const int64_t t_5 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_6 = (i0 + i + lane_v4) + t_5;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_6) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(score + j * 16 + i),
+                                splat_v4(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 row_sum_in = (vec_v4){0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v4(score + j * 16 + i);
+                    }
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
+                    v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v4 seen[1];
+                        if (finite_v4(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
+                        const int64_t t_7 = n_k - n_q;
+                        const int t_8 = (chunk * 16) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_7)) &
+                                (-(int64_t)t_8), mask_v4);
+                        }
+                        add_seen_v4(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    }
+                } else
+                    dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            }
+            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_9 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
+                const mask_v4 t_10 = t_9 == 0.0f;
+                for (int64_t e = 0; e < 16; e++) {
+                    store_v4(sum + e * 16 + i, pick_v4(t_10, splat_v4(0.0f),
+                        (load_v4(sum + e * 16 + i) + load_v4(sum_from_state + e * 16 + i)) / t_9));
+                }
+            }
+            /* out = sum, transposed back */
+            transpose_v4(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+        }
+    }
+}
+
+/* For a thread that works on the head alone: adds a chunk to the carried state. */
+TARGET_v4 APART void linear_elu_decode_keys_alone_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 16) {
+        store_v4(state_sum + (chunk - chunk0) * 272 + f, splat_v4(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_v4 k_tile_11 = load_v4(k_tile + d * 16 + j);
+                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_v4(min_v4(k_tile_11,
+                    splat_v4(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(k_tile + f * 16 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* carried[f][e] += sum over j of k_tile * v */
+        dot5_v4(j1 - j0, k_tile, v + j0 * v_row, v_row, carried, carried_compensation);
+    }
+}
+
+/* Adds to the carried state what the product of keys does not. */
+TARGET_v4 APART void linear_elu_decode_fold_alone_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried_sum += state_sum */
+        for (int64_t f = f0; f < f1; f += 16) {
+            add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + (chunk - chunk0) * 272 + f),
+                splat_v4(1));
+        }
+    }
+}
+
+/* Runs the phases of a head, on every thread that works on it. */
+TARGET_v4 static void linear_elu_decode_linear_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        linear_elu_decode_begin_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* the carried state serves as the slot of each chunk */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            linear_elu_decode_queries_v4(call, task, part, part->chunk0);
+            part->slots = slots;
+            linear_elu_decode_keys_alone_v4(call, task, part, part->chunk0);
+            for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
+                linear_elu_decode_fold_alone_v4(call, task, part, iteration);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                linear_elu_decode_keys_v4(call, task, part, iteration);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+                for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                    linear_elu_decode_fold_v4(call, task, part, iteration);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                linear_elu_decode_queries_v4(call, task, part, iteration);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
+    }
+    synchronise(part);
+}
+
+/* Sets the states to those of no keys. */
+TARGET_v4 APART void linear_elu_decode_extend_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)part;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    float *const carried_sum = (float *)(void *)(call->kept + task * 2176 + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(call->kept + task * 2176 + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(call->kept + task * 2176 + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(call->kept + task * 2176 + 1152); /* [f: 16, e: 16] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += 16) {
+        store_v4(carried_sum + f, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + f, splat_v4(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 16; e += 16) {
+            store_v4(carried + f * 16 + e, splat_v4(0.0f));
+            store_v4(carried_compensation + f * 16 + e, splat_v4(0.0f));
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void linear_elu_decode_extend_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 16) {
+        store_v4(state_sum + (chunk - chunk0) * 272 + f, splat_v4(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = (min(n_k, (chunk + 1) * 16) / 16) * 16; j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 16 + j);
+                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v4(min_v4(k_tile_0,
+                    splat_v4(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(k_tile + f * 16 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* state[f][e] = sum over j of k_tile * v */
+        dot0_v4(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
+    }
+}
+
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+TARGET_v4 APART void linear_elu_decode_extend_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(call->kept + task * 2176 + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(call->kept + task * 2176 + 1088); /* [f: 16] */
+    float *const before_sum = (float *)(void *)(part->work + 0); /* [f: 16] */
+    float *const carried = (float *)(void *)(call->kept + task * 2176 + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(call->kept + task * 2176 + 1152); /* [f: 16, e: 16] */
+    float *const before = (float *)(void *)(part->work + 64); /* [f: 16, e: 16] */
+    for (int64_t chunk = chunk0; chunk < min(chunk1, n_k / 16); chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += 16) {
+            const vec_v4 before_sum_new1 = load_v4(carried_sum + f);
+            store_v4(before_sum + f, before_sum_new1);
+            add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + (chunk - chunk0) * 272 + f),
+                splat_v4(1));
+            store_v4(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
+        }
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 16; e += 16) {
+                const vec_v4 before_new2 = load_v4(carried + f * 16 + e);
+                store_v4(before + f * 16 + e, before_new2);
+                add_v4(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                    load_v4(state + (chunk - chunk0) * 272 + f * 16 + e), splat_v4(1));
+                store_v4(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+            }
+        }
+    }
+    {
+        for (int64_t chunk = max(chunk0, n_k / 16); chunk < chunk1; chunk++) {
+            /* before_sum = carried_sum; state_sum = before_sum */
+            for (int64_t f = f0; f < f1; f += 16) {
+                const vec_v4 before_sum_new3 = load_v4(carried_sum + f);
+                store_v4(before_sum + f, before_sum_new3);
+                store_v4(state_sum + (chunk - chunk0) * 272 + f, before_sum_new3);
+            }
+            /* before = carried; state = before */
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t e = 0; e < 16; e += 16) {
+                    const vec_v4 before_new4 = load_v4(carried + f * 16 + e);
+                    store_v4(before + f * 16 + e, before_new4);
+                    store_v4(state + (chunk - chunk0) * 272 + f * 16 + e, before_new4);
+                }
+            }
+        }
+    }
+}
+
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+TARGET_v4 APART void linear_elu_decode_extend_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 1216); /* [e: 16, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 2240); /* [e: 16, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 3264); /* [e: 16, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t d = 0; d < 16; d++) {
+                    const vec_v4 q_tile_5 = load_v4(q_tile + d * 16 + i);
+                    store_v4(q_tile + d * 16 + i, pick_v4(0.0f < q_tile_5, q_tile_5 + 1.0f, exp_v4(min_v4(q_tile_5,
+                        splat_v4(0.0f)))));
+                }
+            }
+            /* row_sum_from_state = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(row_sum_from_state + i, splat_v4(0.0f));
+            }
+            /* row_sum_from_state += q_tile * state_sum */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                vec_v4 row_sum_from_state_in = (vec_v4){0};
+                for (int64_t f = 0; f < 16; f++) {
+                    row_sum_from_state_in += load_v4(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) * 272 + f]);
+                }
+                store_v4(row_sum_from_state + i, load_v4(row_sum_from_state + i) + row_sum_from_state_in);
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(row_sum + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + i, splat_v4(0.0f));
+            }
+            /* sum_from_state[e][i] = sum over f of state * q_tile */
+            dot1_v4(state + (chunk - chunk0) * 272, q_tile, sum_from_state);
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t e = 0; e < 16; e++) {
+                    store_v4(sum + e * 16 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
+                }
+            }
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+                const int64_t j1 = min(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    for (int64_t d = 0; d < 16; d++) {
+                        const vec_v4 k_tile_2_6 = load_v4(k_tile_2 + d * 16 + j);
+                        store_v4(k_tile_2 + d * 16 + j, pick_v4(0.0f < k_tile_2_6, k_tile_2_6 + 1.0f,
+                            exp_v4(min_v4(k_tile_2_6, splat_v4(0.0f)))));
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                dot2_v4(j1 - j0, k_tile_2, q_tile, score);
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
+                    const int64_t t_7 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_8) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(score + j * 16 + i),
+                                splat_v4(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 row_sum_in = (vec_v4){0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v4(score + j * 16 + i);
+                    }
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
+                    v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v4 seen[1];
+                        if (finite_v4(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
+                        const int64_t t_9 = n_k - n_q;
+                        const int t_10 = (chunk * 16) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_9)) &
+                                (-(int64_t)t_10), mask_v4);
+                        }
+                        add_seen_v4(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    }
+                } else
+                    dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            }
+            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_11 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
+                const mask_v4 t_12 = t_11 == 0.0f;
+                for (int64_t e = 0; e < 16; e++) {
+                    store_v4(sum + e * 16 + i, pick_v4(t_12, splat_v4(0.0f),
+                        (load_v4(sum + e * 16 + i) + load_v4(sum_from_state + e * 16 + i)) / t_11));
+                }
+            }
+            /* out = sum, transposed back */
+            transpose_v4(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+        }
+    }
+}
+
+/* Runs the phases of a head, on every thread that works on it. */
+TARGET_v4 static void linear_elu_decode_extend_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    if (call->p.n_k - call->p.n_q == call->start) { /* the state has no keys yet */
+        for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+            linear_elu_decode_extend_begin_v4(call, task, part, iteration);
+        synchronise(part);
+    }
+    if (call->p.n_k - call->summed < 16) { /* the last chunk is not full: nothing is summed */
+        unsigned char *const slots = part->slots;
+        part->slots = call->kept + task * 2176;
+        part->chunk0 = call->summed / 16;
+        if (part->number == 0) linear_elu_decode_extend_queries_v4(call, task, part, part->chunk0);
+        synchronise(part);
+        part->slots = slots;
+        return;
+    }
+    const int64_t first = call->summed / 16;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linear_elu_decode_extend_keys_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                linear_elu_decode_extend_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linear_elu_decode_extend_queries_v4(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Task number `task`: adds the sums of one head to those of another state;
+   `work` is the thread's part of the workspace. */
+TARGET_v4 static void linear_elu_decode_join_v4(const struct call *call, int64_t task, unsigned char *work)
+{
+    (void)work;
+    float *const state_sum = (float *)(void *)(call->folded + task * 2176 + 0); /* [f: 16] */
+    float *const state = (float *)(void *)(call->folded + task * 2176 + 64); /* [f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(call->kept + task * 2176 + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(call->kept + task * 2176 + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(call->kept + task * 2176 + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(call->kept + task * 2176 + 1152); /* [f: 16, e: 16] */
+    /* carried_sum += state_sum */
+    for (int64_t f = 0; f < 16; f += 16) {
+        add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + f), splat_v4(1));
+    }
+    /* carried += state */
+    for (int64_t f = 0; f < 16; f++) {
+        for (int64_t e = 0; e < 16; e += 16) {
+            add_v4(carried + f * 16 + e, carried_compensation + f * 16 + e, load_v4(state + f * 16 + e), splat_v4(1));
+        }
+    }
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+
+/* Each of these types has 8 elements:
+   - vec_v3: numbers
+   - mask_v3: results of comparisons
+   - ints_v3: positions
+   - wide_v3: doubles */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
+
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+TARGET_v3 INLINE vec_v3 min_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(b < a), b, a); }
+
+/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
+TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
+    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
+    const vec_v3 t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_v3 f = x - (t - 12582912.0f);
+    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+
+/* e^x as 2^n 2^f, with f from a remainder in two parts. NaN stays NaN. */
+TARGET_v3 INLINE vec_v3 exp_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -89.0f), splat_v3(-89.0f), x);
+    x = pick_v3((mask_v3)(x > 89.0f), splat_v3(89.0f), x);
+    const vec_v3 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_v3 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    return exp2_v3(r * 1.44269504f) * exp2_v3(n);
+}
+
+/* Returns the sum over the lanes. */
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
+
+/* Transposes 8 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 1)) {
+            const vec_v3 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 2)) {
+            const vec_v3 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 4)) {
+            const vec_v3 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
+    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
+        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
+    store_v3(compensation, more - (new - old));
+    store_v3(sum, new);
+}
+
+typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v3 __attribute__((may_alias));
+
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
+TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v3 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 8; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
+   in the lanes that see it. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (update == 3) {
+                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* block_v3; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* parts_v3 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 8) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 8;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
+    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_v3 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[16];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The products of the code below, each compiled once: dot_v3 with its constant arguments. */
+TARGET_v3 APART void dot0_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(/*vectors=*/2, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
+        c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    float *compensation)
+{
+    dot_v3(/*vectors=*/2, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+
+/* Sets the states to those of no keys. */
+TARGET_v3 APART void linear_elu_decode_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += 8) {
+        store_v3(carried_sum + f, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + f, splat_v3(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 16; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + f * 16 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + f * 16 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void linear_elu_decode_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 8) {
+        store_v3(state_sum + (chunk - chunk0) * 272 + f, splat_v3(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 16 + j);
+                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v3(min_v3(k_tile_0,
+                    splat_v3(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(k_tile + f * 16 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* state[f][e] = sum over j of k_tile * v */
+        dot0_v3(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
+    }
+}
+
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+TARGET_v3 APART void linear_elu_decode_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += 8) {
+            const vec_v3 before_sum_new1 = load_v3(carried_sum + f);
+            add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + (chunk - chunk0) * 272 + f),
+                splat_v3(1));
+            store_v3(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
+        }
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 16; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 before_new2 = load_v3(carried + f * 16 + e);
+                    add_v3(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                        load_v3(state + (chunk - chunk0) * 272 + f * 16 + e), splat_v3(1));
+                    store_v3(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+                }
+            }
+        }
+    }
+}
+
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+TARGET_v3 APART void linear_elu_decode_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 1216); /* [e: 16, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 2240); /* [e: 16, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 3264); /* [e: 16, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t d = 0; d < 16; d++) {
+                    const vec_v3 q_tile_3 = load_v3(q_tile + d * 16 + i);
+                    store_v3(q_tile + d * 16 + i, pick_v3(0.0f < q_tile_3, q_tile_3 + 1.0f, exp_v3(min_v3(q_tile_3,
+                        splat_v3(0.0f)))));
+                }
+            }
+            /* row_sum_from_state = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(row_sum_from_state + i, splat_v3(0.0f));
+            }
+            /* row_sum_from_state += q_tile * state_sum */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_from_state_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    row_sum_from_state_in[vector] = (vec_v3){0};
+                }
+                for (int64_t f = 0; f < 16; f++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_from_state_in[vector] += load_v3(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) *
+                            272 + f]);
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(row_sum_from_state + i, load_v3(row_sum_from_state + i) + row_sum_from_state_in[vector]);
+                }
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(row_sum + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + i, splat_v3(0.0f));
+            }
+            /* sum_from_state[e][i] = sum over f of state * q_tile */
+            dot1_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 272, q_tile, sum_from_state);
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                for (int64_t e = 0; e < 16; e++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                    }
+                }
+            }
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+                const int64_t j1 = min(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    for (int64_t d = 0; d < 16; d++) {
+                        const vec_v3 k_tile_2_4 = load_v3(k_tile_2 + d * 16 + j);
+                        store_v3(k_tile_2 + d * 16 + j, pick_v3(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
+                            exp_v3(min_v3(k_tile_2_4, splat_v3(0.0f)))));
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                dot2_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
+                    const int64_t t_5 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_6 = (i0 + i + lane_v3) + t_5;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_6) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(score + j * 16 + i),
+                                splat_v3(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_in[vector] = (vec_v3){0};
+                    }
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_in[vector] += load_v3(score + j * 16 + i);
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    }
+                }
+                /* sum[e][i] += sum over j of v * score */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
+                    v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v3 seen[2];
+                        if (finite_v3(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
+                        const int64_t t_7 = n_k - n_q;
+                        const int t_8 = (chunk * 16) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_7)) &
+                                (-(int64_t)t_8), mask_v3);
+                        }
+                        add_seen_v3(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    }
+                } else
+                    dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            }
+            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_9 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
+                const mask_v3 t_10 = t_9 == 0.0f;
+                for (int64_t e = 0; e < 16; e++) {
+                    store_v3(sum + e * 16 + i, pick_v3(t_10, splat_v3(0.0f),
+                        (load_v3(sum + e * 16 + i) + load_v3(sum_from_state + e * 16 + i)) / t_9));
+                }
+            }
+            /* out = sum, transposed back */
+            transpose_v3(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+        }
+    }
+}
+
+/* For a thread that works on the head alone: adds a chunk to the carried state. */
+TARGET_v3 APART void linear_elu_decode_keys_alone_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 8) {
+        store_v3(state_sum + (chunk - chunk0) * 272 + f, splat_v3(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_v3 k_tile_11 = load_v3(k_tile + d * 16 + j);
+                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_v3(min_v3(k_tile_11,
+                    splat_v3(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(k_tile + f * 16 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* carried[f][e] += sum over j of k_tile * v */
+        dot5_v3(j1 - j0, k_tile, v + j0 * v_row, v_row, carried, carried_compensation);
+    }
+}
+
+/* Adds to the carried state what the product of keys does not. */
+TARGET_v3 APART void linear_elu_decode_fold_alone_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried_sum += state_sum */
+        for (int64_t f = f0; f < f1; f += 8) {
+            add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + (chunk - chunk0) * 272 + f),
+                splat_v3(1));
+        }
+    }
+}
+
+/* Runs the phases of a head, on every thread that works on it. */
+TARGET_v3 static void linear_elu_decode_linear_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        linear_elu_decode_begin_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* the carried state serves as the slot of each chunk */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            linear_elu_decode_queries_v3(call, task, part, part->chunk0);
+            part->slots = slots;
+            linear_elu_decode_keys_alone_v3(call, task, part, part->chunk0);
+            for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
+                linear_elu_decode_fold_alone_v3(call, task, part, iteration);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                linear_elu_decode_keys_v3(call, task, part, iteration);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+                for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                    linear_elu_decode_fold_v3(call, task, part, iteration);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                linear_elu_decode_queries_v3(call, task, part, iteration);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
+    }
+    synchronise(part);
+}
+
+/* Sets the states to those of no keys. */
+TARGET_v3 APART void linear_elu_decode_extend_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)part;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    float *const carried_sum = (float *)(void *)(call->kept + task * 2176 + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(call->kept + task * 2176 + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(call->kept + task * 2176 + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(call->kept + task * 2176 + 1152); /* [f: 16, e: 16] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += 8) {
+        store_v3(carried_sum + f, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + f, splat_v3(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 16; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + f * 16 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + f * 16 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void linear_elu_decode_extend_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 8) {
+        store_v3(state_sum + (chunk - chunk0) * 272 + f, splat_v3(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = (min(n_k, (chunk + 1) * 16) / 16) * 16; j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 16 + j);
+                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v3(min_v3(k_tile_0,
+                    splat_v3(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(k_tile + f * 16 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* state[f][e] = sum over j of k_tile * v */
+        dot0_v3(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
+    }
+}
+
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+TARGET_v3 APART void linear_elu_decode_extend_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(call->kept + task * 2176 + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(call->kept + task * 2176 + 1088); /* [f: 16] */
+    float *const before_sum = (float *)(void *)(part->work + 0); /* [f: 16] */
+    float *const carried = (float *)(void *)(call->kept + task * 2176 + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(call->kept + task * 2176 + 1152); /* [f: 16, e: 16] */
+    float *const before = (float *)(void *)(part->work + 64); /* [f: 16, e: 16] */
+    for (int64_t chunk = chunk0; chunk < min(chunk1, n_k / 16); chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += 8) {
+            const vec_v3 before_sum_new1 = load_v3(carried_sum + f);
+            store_v3(before_sum + f, before_sum_new1);
+            add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + (chunk - chunk0) * 272 + f),
+                splat_v3(1));
+            store_v3(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
+        }
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 16; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 before_new2 = load_v3(carried + f * 16 + e);
+                    store_v3(before + f * 16 + e, before_new2);
+                    add_v3(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                        load_v3(state + (chunk - chunk0) * 272 + f * 16 + e), splat_v3(1));
+                    store_v3(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+                }
+            }
+        }
+    }
+    {
+        for (int64_t chunk = max(chunk0, n_k / 16); chunk < chunk1; chunk++) {
+            /* before_sum = carried_sum; state_sum = before_sum */
+            for (int64_t f = f0; f < f1; f += 8) {
+                const vec_v3 before_sum_new3 = load_v3(carried_sum + f);
+                store_v3(before_sum + f, before_sum_new3);
+                store_v3(state_sum + (chunk - chunk0) * 272 + f, before_sum_new3);
+            }
+            /* before = carried; state = before */
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t e_first = 0; e_first < 16; e_first += 16) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                        const vec_v3 before_new4 = load_v3(carried + f * 16 + e);
+                        store_v3(before + f * 16 + e, before_new4);
+                        store_v3(state + (chunk - chunk0) * 272 + f * 16 + e, before_new4);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+TARGET_v3 APART void linear_elu_decode_extend_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 1216); /* [e: 16, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 2240); /* [e: 16, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 3264); /* [e: 16, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t d = 0; d < 16; d++) {
+                    const vec_v3 q_tile_5 = load_v3(q_tile + d * 16 + i);
+                    store_v3(q_tile + d * 16 + i, pick_v3(0.0f < q_tile_5, q_tile_5 + 1.0f, exp_v3(min_v3(q_tile_5,
+                        splat_v3(0.0f)))));
+                }
+            }
+            /* row_sum_from_state = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(row_sum_from_state + i, splat_v3(0.0f));
+            }
+            /* row_sum_from_state += q_tile * state_sum */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_from_state_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    row_sum_from_state_in[vector] = (vec_v3){0};
+                }
+                for (int64_t f = 0; f < 16; f++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_from_state_in[vector] += load_v3(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) *
+                            272 + f]);
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(row_sum_from_state + i, load_v3(row_sum_from_state + i) + row_sum_from_state_in[vector]);
+                }
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(row_sum + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + i, splat_v3(0.0f));
+            }
+            /* sum_from_state[e][i] = sum over f of state * q_tile */
+            dot1_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 272, q_tile, sum_from_state);
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                for (int64_t e = 0; e < 16; e++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                    }
+                }
+            }
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+                const int64_t j1 = min(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    for (int64_t d = 0; d < 16; d++) {
+                        const vec_v3 k_tile_2_6 = load_v3(k_tile_2 + d * 16 + j);
+                        store_v3(k_tile_2 + d * 16 + j, pick_v3(0.0f < k_tile_2_6, k_tile_2_6 + 1.0f,
+                            exp_v3(min_v3(k_tile_2_6, splat_v3(0.0f)))));
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                dot2_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
+                    const int64_t t_7 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_8) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(score + j * 16 + i),
+                                splat_v3(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_in[vector] = (vec_v3){0};
+                    }
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_in[vector] += load_v3(score + j * 16 + i);
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    }
+                }
+                /* sum[e][i] += sum over j of v * score */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
+                    v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v3 seen[2];
+                        if (finite_v3(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
+                        const int64_t t_9 = n_k - n_q;
+                        const int t_10 = (chunk * 16) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_9)) &
+                                (-(int64_t)t_10), mask_v3);
+                        }
+                        add_seen_v3(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    }
+                } else
+                    dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            }
+            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_11 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
+                const mask_v3 t_12 = t_11 == 0.0f;
+                for (int64_t e = 0; e < 16; e++) {
+                    store_v3(sum + e * 16 + i, pick_v3(t_12, splat_v3(0.0f),
+                        (load_v3(sum + e * 16 + i) + load_v3(sum_from_state + e * 16 + i)) / t_11));
+                }
+            }
+            /* out = sum, transposed back */
+            transpose_v3(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+        }
+    }
+}
+
+/* Runs the phases of a head, on every thread that works on it. */
+TARGET_v3 static void linear_elu_decode_extend_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    if (call->p.n_k - call->p.n_q == call->start) { /* the state has no keys yet */
+        for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+            linear_elu_decode_extend_begin_v3(call, task, part, iteration);
+        synchronise(part);
+    }
+    if (call->p.n_k - call->summed < 16) { /* the last chunk is not full: nothing is summed */
+        unsigned char *const slots = part->slots;
+        part->slots = call->kept + task * 2176;
+        part->chunk0 = call->summed / 16;
+        if (part->number == 0) linear_elu_decode_extend_queries_v3(call, task, part, part->chunk0);
+        synchronise(part);
+        part->slots = slots;
+        return;
+    }
+    const int64_t first = call->summed / 16;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linear_elu_decode_extend_keys_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                linear_elu_decode_extend_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linear_elu_decode_extend_queries_v3(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Task number `task`: adds the sums of one head to those of another state;
+   `work` is the thread's part of the workspace. */
+TARGET_v3 static void linear_elu_decode_join_v3(const struct call *call, int64_t task, unsigned char *work)
+{
+    (void)work;
+    float *const state_sum = (float *)(void *)(call->folded + task * 2176 + 0); /* [f: 16] */
+    float *const state = (float *)(void *)(call->folded + task * 2176 + 64); /* [f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(call->kept + task * 2176 + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(call->kept + task * 2176 + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(call->kept + task * 2176 + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(call->kept + task * 2176 + 1152); /* [f: 16, e: 16] */
+    /* carried_sum += state_sum */
+    for (int64_t f = 0; f < 16; f += 8) {
+        add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + f), splat_v3(1));
+    }
+    /* carried += state */
+    for (int64_t f = 0; f < 16; f++) {
+        for (int64_t e_first = 0; e_first < 16; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                add_v3(carried + f * 16 + e, carried_compensation + f * 16 + e, load_v3(state + f * 16 + e),
+                    splat_v3(1));
+            }
+        }
+    }
+}
+#endif
+
+/* ==== generic ==== */
+
+/* Each of these types has 4 elements:
+   - vec_any: numbers
+   - mask_any: results of comparisons
+   - ints_any: positions
+   - wide_any: doubles */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+
+static const ints_any lane_any = {0, 1, 2, 3};
+INLINE vec_any min_any(vec_any a, vec_any b) { return pick_any((mask_any)(b < a), b, a); }
+
+/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
+INLINE vec_any exp2_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
+    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
+    const vec_any t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_any f = x - (t - 12582912.0f);
+    vec_any p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+
+/* e^x as 2^n 2^f, with f from a remainder in two parts. NaN stays NaN. */
+INLINE vec_any exp_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -89.0f), splat_any(-89.0f), x);
+    x = pick_any((mask_any)(x > 89.0f), splat_any(89.0f), x);
+    const vec_any t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_any r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    return exp2_any(r * 1.44269504f) * exp2_any(n);
+}
+
+/* Returns the sum over the lanes. */
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
+
+/* Transposes 4 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+INLINE void exchange_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 1)) {
+            const vec_any a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+        }
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 2)) {
+            const vec_any a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
+    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
+        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
+    store_any(compensation, more - (new - old));
+    store_any(sum, new);
+}
+
+typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_any __attribute__((may_alias));
+
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
+APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_any found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 4; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
+   in the lanes that see it. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (update == 3) {
+                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* block_any; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
+   because
+   rounding errors grow with the number of terms. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* parts_any for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 4) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 4;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_any(vectors, lanes);
+    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_any with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[16];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The products of the code below, each compiled once: dot_any with its constant arguments. */
+APART void dot0_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(/*vectors=*/2, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot5_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c, float *compensation)
+{
+    dot_any(/*vectors=*/2, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+
+/* Sets the states to those of no keys. */
+APART void linear_elu_decode_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += 4) {
+        store_any(carried_sum + f, splat_any(0.0f));
+        store_any(carried_sum_compensation + f, splat_any(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 16; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + f * 16 + e, splat_any(0.0f));
+                store_any(carried_compensation + f * 16 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void linear_elu_decode_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 4) {
+        store_any(state_sum + (chunk - chunk0) * 272 + f, splat_any(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_any k_tile_0 = load_any(k_tile + d * 16 + j);
+                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_any(min_any(k_tile_0,
+                    splat_any(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(k_tile + f * 16 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* state[f][e] = sum over j of k_tile * v */
+        dot0_any(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
+    }
+}
+
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+APART void linear_elu_decode_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += 4) {
+            const vec_any before_sum_new1 = load_any(carried_sum + f);
+            add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + (chunk - chunk0) * 272 + f),
+                splat_any(1));
+            store_any(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
+        }
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 16; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any before_new2 = load_any(carried + f * 16 + e);
+                    add_any(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                        load_any(state + (chunk - chunk0) * 272 + f * 16 + e), splat_any(1));
+                    store_any(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+                }
+            }
+        }
+    }
+}
+
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+APART void linear_elu_decode_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 1216); /* [e: 16, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 2240); /* [e: 16, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 3264); /* [e: 16, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t d = 0; d < 16; d++) {
+                    const vec_any q_tile_3 = load_any(q_tile + d * 16 + i);
+                    store_any(q_tile + d * 16 + i, pick_any(0.0f < q_tile_3, q_tile_3 + 1.0f, exp_any(min_any(q_tile_3,
+                        splat_any(0.0f)))));
+                }
+            }
+            /* row_sum_from_state = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(row_sum_from_state + i, splat_any(0.0f));
+            }
+            /* row_sum_from_state += q_tile * state_sum */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_from_state_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    row_sum_from_state_in[vector] = (vec_any){0};
+                }
+                for (int64_t f = 0; f < 16; f++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_from_state_in[vector] += load_any(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) *
+                            272 + f]);
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(row_sum_from_state + i, load_any(row_sum_from_state + i) + row_sum_from_state_in[vector]);
+                }
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(row_sum + i, splat_any(0.0f));
+                store_any(row_sum_compensation + i, splat_any(0.0f));
+            }
+            /* sum_from_state[e][i] = sum over f of state * q_tile */
+            dot1_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 272, q_tile, sum_from_state);
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                for (int64_t e = 0; e < 16; e++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(sum + e * 16 + i, splat_any(0.0f));
+                        store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                    }
+                }
+            }
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+                const int64_t j1 = min(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    for (int64_t d = 0; d < 16; d++) {
+                        const vec_any k_tile_2_4 = load_any(k_tile_2 + d * 16 + j);
+                        store_any(k_tile_2 + d * 16 + j, pick_any(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
+                            exp_any(min_any(k_tile_2_4, splat_any(0.0f)))));
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                dot2_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, q_tile, score);
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
+                    const int64_t t_5 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_6 = (i0 + i + lane_any) + t_5;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_6) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(score + j * 16 + i),
+                                splat_any(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_in[vector] = (vec_any){0};
+                    }
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_in[vector] += load_any(score + j * 16 + i);
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    }
+                }
+                /* sum[e][i] += sum over j of v * score */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
+                    v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_any seen[4];
+                        if (finite_any(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
+                        const int64_t t_7 = n_k - n_q;
+                        const int t_8 = (chunk * 16) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_7)) &
+                                (-(int64_t)t_8), mask_any);
+                        }
+                        add_seen_any(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    }
+                } else
+                    dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            }
+            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_9 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
+                const mask_any t_10 = t_9 == 0.0f;
+                for (int64_t e = 0; e < 16; e++) {
+                    store_any(sum + e * 16 + i, pick_any(t_10, splat_any(0.0f),
+                        (load_any(sum + e * 16 + i) + load_any(sum_from_state + e * 16 + i)) / t_9));
+                }
+            }
+            /* out = sum, transposed back */
+            transpose_any(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+        }
+    }
+}
+
+/* For a thread that works on the head alone: adds a chunk to the carried state. */
+APART void linear_elu_decode_keys_alone_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 4) {
+        store_any(state_sum + (chunk - chunk0) * 272 + f, splat_any(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_any k_tile_11 = load_any(k_tile + d * 16 + j);
+                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_any(min_any(k_tile_11,
+                    splat_any(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(k_tile + f * 16 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* carried[f][e] += sum over j of k_tile * v */
+        dot5_any(j1 - j0, k_tile, v + j0 * v_row, v_row, carried, carried_compensation);
+    }
+}
+
+/* Adds to the carried state what the product of keys does not. */
+APART void linear_elu_decode_fold_alone_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried_sum += state_sum */
+        for (int64_t f = f0; f < f1; f += 4) {
+            add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + (chunk - chunk0) * 272 + f),
+                splat_any(1));
+        }
+    }
+}
+
+/* Runs the phases of a head, on every thread that works on it. */
+static void linear_elu_decode_linear_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        linear_elu_decode_begin_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* the carried state serves as the slot of each chunk */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            linear_elu_decode_queries_any(call, task, part, part->chunk0);
+            part->slots = slots;
+            linear_elu_decode_keys_alone_any(call, task, part, part->chunk0);
+            for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
+                linear_elu_decode_fold_alone_any(call, task, part, iteration);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                linear_elu_decode_keys_any(call, task, part, iteration);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+                for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                    linear_elu_decode_fold_any(call, task, part, iteration);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                linear_elu_decode_queries_any(call, task, part, iteration);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
+    }
+    synchronise(part);
+}
+
+/* Sets the states to those of no keys. */
+APART void linear_elu_decode_extend_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)part;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    float *const carried_sum = (float *)(void *)(call->kept + task * 2176 + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(call->kept + task * 2176 + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(call->kept + task * 2176 + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(call->kept + task * 2176 + 1152); /* [f: 16, e: 16] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += 4) {
+        store_any(carried_sum + f, splat_any(0.0f));
+        store_any(carried_sum_compensation + f, splat_any(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 16; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + f * 16 + e, splat_any(0.0f));
+                store_any(carried_compensation + f * 16 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void linear_elu_decode_extend_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 4) {
+        store_any(state_sum + (chunk - chunk0) * 272 + f, splat_any(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = (min(n_k, (chunk + 1) * 16) / 16) * 16; j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_any k_tile_0 = load_any(k_tile + d * 16 + j);
+                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_any(min_any(k_tile_0,
+                    splat_any(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(k_tile + f * 16 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* state[f][e] = sum over j of k_tile * v */
+        dot0_any(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
+    }
+}
+
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+APART void linear_elu_decode_extend_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(call->kept + task * 2176 + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(call->kept + task * 2176 + 1088); /* [f: 16] */
+    float *const before_sum = (float *)(void *)(part->work + 0); /* [f: 16] */
+    float *const carried = (float *)(void *)(call->kept + task * 2176 + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(call->kept + task * 2176 + 1152); /* [f: 16, e: 16] */
+    float *const before = (float *)(void *)(part->work + 64); /* [f: 16, e: 16] */
+    for (int64_t chunk = chunk0; chunk < min(chunk1, n_k / 16); chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += 4) {
+            const vec_any before_sum_new1 = load_any(carried_sum + f);
+            store_any(before_sum + f, before_sum_new1);
+            add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + (chunk - chunk0) * 272 + f),
+                splat_any(1));
+            store_any(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
+        }
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 16; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any before_new2 = load_any(carried + f * 16 + e);
+                    store_any(before + f * 16 + e, before_new2);
+                    add_any(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                        load_any(state + (chunk - chunk0) * 272 + f * 16 + e), splat_any(1));
+                    store_any(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+                }
+            }
+        }
+    }
+    {
+        for (int64_t chunk = max(chunk0, n_k / 16); chunk < chunk1; chunk++) {
+            /* before_sum = carried_sum; state_sum = before_sum */
+            for (int64_t f = f0; f < f1; f += 4) {
+                const vec_any before_sum_new3 = load_any(carried_sum + f);
+                store_any(before_sum + f, before_sum_new3);
+                store_any(state_sum + (chunk - chunk0) * 272 + f, before_sum_new3);
+            }
+            /* before = carried; state = before */
+            for (int64_t f = f0; f < f1; f++) {
+                for (int64_t e_first = 0; e_first < 16; e_first += 8) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                        const vec_any before_new4 = load_any(carried + f * 16 + e);
+                        store_any(before + f * 16 + e, before_new4);
+                        store_any(state + (chunk - chunk0) * 272 + f * 16 + e, before_new4);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+APART void linear_elu_decode_extend_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 1216); /* [e: 16, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 2240); /* [e: 16, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 3264); /* [e: 16, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t d = 0; d < 16; d++) {
+                    const vec_any q_tile_5 = load_any(q_tile + d * 16 + i);
+                    store_any(q_tile + d * 16 + i, pick_any(0.0f < q_tile_5, q_tile_5 + 1.0f, exp_any(min_any(q_tile_5,
+                        splat_any(0.0f)))));
+                }
+            }
+            /* row_sum_from_state = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(row_sum_from_state + i, splat_any(0.0f));
+            }
+            /* row_sum_from_state += q_tile * state_sum */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_from_state_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    row_sum_from_state_in[vector] = (vec_any){0};
+                }
+                for (int64_t f = 0; f < 16; f++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_from_state_in[vector] += load_any(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) *
+                            272 + f]);
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(row_sum_from_state + i, load_any(row_sum_from_state + i) + row_sum_from_state_in[vector]);
+                }
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(row_sum + i, splat_any(0.0f));
+                store_any(row_sum_compensation + i, splat_any(0.0f));
+            }
+            /* sum_from_state[e][i] = sum over f of state * q_tile */
+            dot1_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 272, q_tile, sum_from_state);
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                for (int64_t e = 0; e < 16; e++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(sum + e * 16 + i, splat_any(0.0f));
+                        store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                    }
+                }
+            }
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+                const int64_t j1 = min(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    for (int64_t d = 0; d < 16; d++) {
+                        const vec_any k_tile_2_6 = load_any(k_tile_2 + d * 16 + j);
+                        store_any(k_tile_2 + d * 16 + j, pick_any(0.0f < k_tile_2_6, k_tile_2_6 + 1.0f,
+                            exp_any(min_any(k_tile_2_6, splat_any(0.0f)))));
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                dot2_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, q_tile, score);
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
+                    const int64_t t_7 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_8 = (i0 + i + lane_any) + t_7;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_8) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(score + j * 16 + i),
+                                splat_any(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_in[vector] = (vec_any){0};
+                    }
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_in[vector] += load_any(score + j * 16 + i);
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    }
+                }
+                /* sum[e][i] += sum over j of v * score */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
+                    v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_any seen[4];
+                        if (finite_any(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
+                        const int64_t t_9 = n_k - n_q;
+                        const int t_10 = (chunk * 16) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_9)) &
+                                (-(int64_t)t_10), mask_any);
+                        }
+                        add_seen_any(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    }
+                } else
+                    dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            }
+            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_11 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
+                const mask_any t_12 = t_11 == 0.0f;
+                for (int64_t e = 0; e < 16; e++) {
+                    store_any(sum + e * 16 + i, pick_any(t_12, splat_any(0.0f),
+                        (load_any(sum + e * 16 + i) + load_any(sum_from_state + e * 16 + i)) / t_11));
+                }
+            }
+            /* out = sum, transposed back */
+            transpose_any(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+        }
+    }
+}
+
+/* Runs the phases of a head, on every thread that works on it. */
+static void linear_elu_decode_extend_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    if (call->p.n_k - call->p.n_q == call->start) { /* the state has no keys yet */
+        for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+            linear_elu_decode_extend_begin_any(call, task, part, iteration);
+        synchronise(part);
+    }
+    if (call->p.n_k - call->summed < 16) { /* the last chunk is not full: nothing is summed */
+        unsigned char *const slots = part->slots;
+        part->slots = call->kept + task * 2176;
+        part->chunk0 = call->summed / 16;
+        if (part->number == 0) linear_elu_decode_extend_queries_any(call, task, part, part->chunk0);
+        synchronise(part);
+        part->slots = slots;
+        return;
+    }
+    const int64_t first = call->summed / 16;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linear_elu_decode_extend_keys_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                linear_elu_decode_extend_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linear_elu_decode_extend_queries_any(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Task number `task`: adds the sums of one head to those of another state;
+   `work` is the thread's part of the workspace. */
+static void linear_elu_decode_join_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    (void)work;
+    float *const state_sum = (float *)(void *)(call->folded + task * 2176 + 0); /* [f: 16] */
+    float *const state = (float *)(void *)(call->folded + task * 2176 + 64); /* [f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(call->kept + task * 2176 + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(call->kept + task * 2176 + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(call->kept + task * 2176 + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(call->kept + task * 2176 + 1152); /* [f: 16, e: 16] */
+    /* carried_sum += state_sum */
+    for (int64_t f = 0; f < 16; f += 4) {
+        add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + f), splat_any(1));
+    }
+    /* carried += state */
+    for (int64_t f = 0; f < 16; f++) {
+        for (int64_t e_first = 0; e_first < 16; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                add_any(carried + f * 16 + e, carried_compensation + f * 16 + e, load_any(state + f * 16 + e),
+                    splat_any(1));
+            }
+        }
+    }
+}
+
+/* ==== which of them this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    size_t own;   /* bytes of workspace for each thread */
+    int64_t of_pair, of_token; /* approximate multiply-adds for a pair of a query and a key, or for a token; one is 0 */
+    size_t shared, slot, slots; /* of the threads on a head; for a chunk; such slots that a thread brings */
+    int together; /* heads that all threads share: 0: none, 1: heads left over, 2: all heads */
+    int64_t chunk; /* keys that a state sums at a time */
+    size_t kept; /* bytes of a state for each head */
+    void (*join)(const struct call *, int64_t, unsigned char *); /* for one task, adds another state to the state */
+    size_t join_work;                                            /* bytes of workspace for `join` */
+};
+
+static struct version version(int64_t n_k)
+{
+    (void)n_k;
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.head = linear_elu_decode_linear_v4, .tile = 0, .own = 6336, .of_token = 272,
+            .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.head = linear_elu_decode_linear_v3, .tile = 0, .own = 6336, .of_token = 272,
+            .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+#endif
+    return (struct version){.head = linear_elu_decode_linear_any, .tile = 0, .own = 6336, .of_token = 272,
+        .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+}
+
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slots * v->slot;
+}
+
+/* ==== the interface ==== */
+/* The default number of OpenMP threads can change between the call of _workspace and the call of _forward, and can
+   differ between the threads that make these calls. So the workspace has room for at least one thread per processor.
+   A call uses more threads than processors only if the workspace is large enough for them. */
+static size_t threads_served(const struct attn_problem *p)
+{
+    if (p->threads > 0) return (size_t)p->threads;
+#ifdef _OPENMP
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
+#else
+    return 1;
+#endif
+}
+
+static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
+#else
+    (void)workspace_bytes;
+    (void)bytes_a_thread;
+    return 1;
+#endif
+}
+
+/* Sets `part` to the share of thread `number` in a head on which `there` threads work together. The workspace has room
+   for `threads` threads, the number that was requested. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = number;
+    part->threads = there;
+    part->segments = 0;
+    part->work = workspace + (size_t)number * v->own;
+    part->shared = workspace + all * v->own;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
+    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
+}
+
+size_t linear_elu_decode_params_size(void)
+{
+    return 0;
+}
+
+int linear_elu_decode_params_init(struct linear_elu_decode_params *params, uint64_t seed, void *storage)
+{
+    (void)seed;
+    (void)storage;
+    if (!params) return ATTN_EPOINTER;
+    *params = (struct linear_elu_decode_params){0};
+    return 0;
+}
+
+size_t linear_elu_decode_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * threads_served(problem);
+}
+
+/* Returns whether this machine can run the version. */
+static int runs(const struct version *v)
+{
+    return v->rows || v->head;
+}
+
+/* This is the state of a call that threads work on. */
+struct work {
+    const struct call *call;
+    const struct version *this;
+    int64_t tasks, alone; /* after `alone` tasks, all threads work on one head at a time */
+    int threads;          /* the number of threads that was requested; OpenMP can provide fewer */
+    int there;            /* the number of threads that have started */
+    int64_t next;         /* the first task that no thread has taken */
+    unsigned char *workspace;
+    size_t bytes; /* the bytes of the workspace for each thread */
+    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
+};
+
+/* Threads number themselves, because omp_get_thread_num can come from a different OpenMP library than the threads. */
+INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
+INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
+
+/* Calls `on`, which takes a struct work, in all threads at once. */
+static void in_threads(struct work *w, void (*on)(void *work))
+{
+    const struct attn_team *const team = w->call->p.team;
+    if (w->threads == 1)
+        on(w);
+    else if (team)
+        team->run(on, w, (unsigned)w->threads, 0);
+    else {
+#ifdef _OPENMP
+#pragma omp parallel num_threads(w->threads)
+#endif
+        on(w);
+    }
+}
+
+static void work_on(void *work)
+{
+    struct work *const w = (struct work *)work;
+    const struct version *const this = w->this;
+    const int number = take_number(w);
+    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
+    struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
+        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
+    for (int64_t task; (task = take_task(w)) < w->alone;) {
+        if (this->head)
+            this->head(w->call, task, &part);
+        else
+            this->rows(w->call, task, own);
+    }
+    if (!this->head || w->alone == w->tasks) return;
+    part.threads = w->threads;
+    synchronise(&part); /* all threads have arrived, and no thread uses its own part of the workspace any more */
+    together(this, w->threads, number, w->there, w->workspace, &part);
+    for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
+}
+
+/* Returns the number of threads that have enough work, at most `threads`. Waking a thread takes about as long as 2^18
+   multiply-adds. A head takes about 2^15 multiply-adds in addition to those for its pairs or tokens. */
+static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
+        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
+static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
+{
+    const struct attn_problem *const p = &call->p;
+    if (p->threads == 0) threads = useful_threads(p, this, threads);
+    struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
+    const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
+    int64_t tasks = p->batch * heads;
+    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
+    work.tasks = work.alone = tasks;
+    if (this->head && this->together) work.alone = this->together > 1 ? 0 : tasks / threads * threads;
+    in_threads(&work, work_on);
+    return 0;
+}
+
+int linear_elu_decode_forward(const struct attn_problem *problem, const struct linear_elu_decode_params *params,
+    const float *q, const float *k, const float *v,
+    float *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 16, 16, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k);
+    if (!runs(&this)) return ATTN_EMACHINE;
+    const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
+    const size_t max_bytes = bytes;
+    const int threads = thread_count(problem, given, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    return run(&call, &this, threads, (unsigned char *)workspace, bytes);
+}
+
+/* ==== the state of sequences that grow ==== */
+/* It is one block of memory: this header, how far each sequence has come, what was summed of them, and the rows of
+   tokens that are still needed one by one. */
+struct state_header {
+    char magic[8];
+    uint32_t format, byte_order;
+    char name[64]; /* of the kernel */
+    uint64_t fingerprint; /* of what it computes, and of how that is kept */
+    int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
+    int64_t rows, read_back, chunk, kept; /* keys of a sequence that there is room for; see struct version */
+    uint64_t bytes; /* of all */
+    uint64_t check; /* a hash of all before it, and of the sequences */
+};
+struct sequence {
+    int64_t length, first; /* tokens so far; the first of them whose key is there by itself; or, where the keys that it
+                              begins with stay, how many after them are not there */
+    int64_t summed;        /* the first that is not in what was summed */
+    int64_t start;         /* the position of its first token */
+    int64_t min_length;    /* what truncate can go back to, at least */
+};
+/* A state stores the rows of these arrays for each token: keys, values, and parameters that have a row for each key. */
+enum { ROW_ARRAYS = 2 };
+/* Where its parts are. */
+struct places {
+    struct state_header *header;
+    struct sequence *sequence;
+    unsigned char *kept, *work; /* what state_fold needs for the time being */
+    unsigned char *rows[ROW_ARRAYS]; /* of each array [batch, heads, rows, …] */
+};
+
+/* The bytes of a row of each of these arrays, and the heads that have rows. */
+static const int64_t row_bytes_of[ROW_ARRAYS] = {16 * (int64_t)sizeof(float), 16 * (int64_t)sizeof(float)};
+
+static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads)
+{
+    const int64_t of_array[ROW_ARRAYS] = {kv_heads, kv_heads};
+    (void)heads;
+    (void)kv_heads;
+    return of_array[array];
+}
+
+/* The address of the rows of each array, and their strides in bytes. */
+struct rows {
+    unsigned char *at[ROW_ARRAYS];
+    struct attn_strides strides[ROW_ARRAYS];
+};
+
+static struct attn_strides in_bytes(struct attn_strides s, size_t element)
+{
+    const int64_t n = (int64_t)element;
+    return (struct attn_strides){s.batch * n, s.head * n, s.row * n};
+}
+
+static struct attn_strides in_elements(struct attn_strides s, size_t element)
+{
+    const int64_t n = (int64_t)element;
+    return (struct attn_strides){s.batch / n, s.head / n, s.row / n};
+}
+
+/* Points the call to these rows of keys. */
+static void set_rows(struct call *call, const struct rows *rows)
+{
+    call->k = (const float *)(const void *)rows->at[0];
+    call->p.k = in_elements(rows->strides[0], sizeof *call->k);
+    call->v = (const float *)(const void *)rows->at[1];
+    call->p.v = in_elements(rows->strides[1], sizeof *call->v);
+}
+
+/* The rows of a state, from sequence b on. */
+static struct rows rows_in(const struct places *at, int64_t b)
+{
+    const struct state_header *const h = at->header;
+    struct rows made;
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        const int64_t row = row_bytes_of[a], head = h->rows * row,
+            sequence = heads_with_rows(a, h->heads, h->kv_heads) * head;
+        made.at[a] = at->rows[a] + b * sequence;
+        made.strides[a] = (struct attn_strides){sequence, head, row};
+    }
+    return made;
+}
+
+static struct version extend_version(void)
+{
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.head = linear_elu_decode_extend_v4, .tile = 0, .own = 6336, .of_token = 272,
+            .shared = 0, .slot = 1088, .slots = 4, .together = 1, .chunk = 16, .kept = 2176,
+            .join = linear_elu_decode_join_v4, .join_work = 0};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.head = linear_elu_decode_extend_v3, .tile = 0, .own = 6336, .of_token = 272,
+            .shared = 0, .slot = 1088, .slots = 4, .together = 1, .chunk = 16, .kept = 2176,
+            .join = linear_elu_decode_join_v3, .join_work = 0};
+#endif
+    return (struct version){.head = linear_elu_decode_extend_any, .tile = 0, .own = 6336, .of_token = 272, .shared = 0,
+        .slot = 1088, .slots = 4, .together = 1, .chunk = 16, .kept = 2176, .join = linear_elu_decode_join_any,
+        .join_work = 0};
+}
+
+/* From which token on keys have to be there by themselves for a sequence to go on: those that are not summed, and those
+   before them that are still read. */
+static int64_t first_needed(const struct sequence *s)
+{
+    return max(s->start, s->summed - 0 - 0);
+}
+
+/* Fills in what has been summed of a sequence that a call has brought to its length. */
+static void count_summed(const struct version *this, struct sequence *s)
+{
+    if (s->length - s->summed >= this->chunk) s->summed = s->length - s->length % this->chunk;
+}
+
+/* Fills the header of an empty state in. */
+static int describe(const struct attn_problem *problem, const struct version *this, struct state_header *header)
+{
+    static const char magic[] = "attnkeep", name[] = "linear_elu_decode";
+    const struct attn_problem *const p = problem;
+    if (!runs(this)) return ATTN_EMACHINE;
+    memset(header, 0, sizeof *header);
+    memcpy(header->magic, magic, sizeof header->magic);
+    memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
+    header->format = 2;
+    header->byte_order = 0x01020304;
+    header->fingerprint = UINT64_C(0x85491b94d1d7a57e);
+    header->dtype = ATTN_F32;
+    header->head_dim = 16;
+    header->value_dim = 16;
+    header->batch = p->batch;
+    header->heads = p->heads;
+    header->kv_heads = p->kv_heads;
+    header->rows = 32;
+    header->read_back = 0;
+    header->chunk = this->chunk;
+    header->kept = (int64_t)this->kept;
+    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows};
+    const int error = attn_problem_check(&cache, 16, 16, NULL);
+    if (error) return error;
+    size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS; /* its parts begin at whole lines */
+    bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
+    bytes = bytes_plus(bytes, bytes_times(bytes_times(this->kept, p->batch), this->tile == 0 ? p->kv_heads : p->heads));
+    bytes = bytes_plus(bytes, this->join_work);
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        const size_t row = bytes_times((size_t)row_bytes_of[a], heads_with_rows(a, p->heads, p->kv_heads));
+        bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), header->rows));
+    }
+    if (!bytes_fit(bytes)) return ATTN_ESIZE;
+    header->bytes = bytes / 64 * 64;
+    return 0;
+}
+
+static struct places places_in(void *state, const struct state_header *header, const struct version *this)
+{
+    const struct state_header *const h = header;
+    unsigned char *const memory = (unsigned char *)state;
+    int64_t at = round_up(sizeof *h, 64);
+    struct places places = {.header = (struct state_header *)state};
+    places.sequence = (struct sequence *)(void *)(memory + at);
+    at = round_up(at + h->batch * (int64_t)sizeof(struct sequence), 64);
+    places.kept = memory + at;
+    at += h->batch * (this->tile == 0 ? h->kv_heads : h->heads) * h->kept;
+    places.work = memory + at;
+    at += (int64_t)this->join_work;
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        places.rows[a] = memory + at;
+        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads) * h->rows * row_bytes_of[a], 64);
+    }
+    return places;
+}
+
+/* FNV-1a, 64 bits. */
+static uint64_t hash_of(uint64_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *const byte = (const unsigned char *)bytes;
+    for (size_t k = 0; k < n; k++) hash = (hash ^ byte[k]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static uint64_t check_of(const struct places *at)
+{
+    const uint64_t hash = hash_of(UINT64_C(0xcbf29ce484222325), at->header, offsetof(struct state_header, check));
+    return hash_of(hash, at->sequence, (size_t)at->header->batch * sizeof *at->sequence);
+}
+
+/* Whether a state is this kernel's, of this problem, and whole. */
+static int open_state(const struct attn_problem *problem, const struct version *this, const void *state,
+    struct places *places)
+{
+    struct state_header expected;
+    if (!problem || !state) return ATTN_EPOINTER;
+    if ((uintptr_t)state % 64) return ATTN_EALIGN;
+    const int error = describe(problem, this, &expected);
+    if (error) return error;
+    if (problem->state_bytes && problem->state_bytes < expected.bytes) return ATTN_ESTATE;
+    if (memcmp(state, &expected, offsetof(struct state_header, check)) != 0) return ATTN_ESTATE;
+    *places = places_in((void *)(uintptr_t)state, &expected, this);
+    if (places->header->check != check_of(places)) return ATTN_ESTATE;
+    for (int64_t b = 0; b < expected.batch; b++) {
+        const struct sequence s = places->sequence[b];
+        if (s.start < 0 || s.first < s.start || s.summed < s.start || s.first > first_needed(&s) ||
+            s.length < s.summed || s.min_length < s.start || s.min_length > s.length ||
+            s.length - s.first > expected.rows)
+            return ATTN_ESTATE;
+    }
+    return 0;
+}
+
+size_t linear_elu_decode_state(const struct attn_problem *problem)
+{
+    struct state_header header;
+    const struct version this = extend_version();
+    return problem && describe(problem, &this, &header) == 0 ? (size_t)header.bytes : 0;
+}
+
+int linear_elu_decode_state_init(const struct attn_problem *problem, void *state)
+{
+    struct state_header header;
+    const struct version this = extend_version();
+    if (!problem || !state) return ATTN_EPOINTER;
+    if ((uintptr_t)state % 64) return ATTN_EALIGN;
+    const int error = describe(problem, &this, &header);
+    if (error) return error;
+    if (problem->state_bytes && problem->state_bytes < header.bytes) return ATTN_ESTATE;
+    const int64_t start = problem->start;
+    if (start < 0) return ATTN_EPROBLEM;
+    if (start % this.chunk) return ATTN_ELENGTH;
+    struct places at = places_in(state, &header, &this);
+    memset(state, 0, (size_t)(at.rows[0] - (unsigned char *)state));
+    *at.header = header;
+    for (int64_t b = 0; b < problem->batch; b++)
+        at.sequence[b] = (struct sequence){start, start, start, start, start};
+    at.header->check = check_of(&at);
+    return 0;
+}
+
+int64_t linear_elu_decode_state_length(const struct attn_problem *problem, const void *state, int64_t sequence)
+{
+    struct places at;
+    const struct version this = extend_version();
+    const int error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
+    return at.sequence[sequence].length;
+}
+
+int64_t linear_elu_decode_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence)
+{
+    struct places at;
+    const struct version this = extend_version();
+    const int error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
+    const struct sequence s = at.sequence[sequence];
+    return max(s.summed, s.min_length);
+}
+
+int linear_elu_decode_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length)
+{
+    struct places at;
+    const struct version this = extend_version();
+    const int error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    if (sequence < 0 || sequence >= problem->batch) return ATTN_EPROBLEM;
+    struct sequence *const s = &at.sequence[sequence];
+    if (length < s->start || length > s->length) return ATTN_ELENGTH;
+    if (length > s->start && length < linear_elu_decode_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
+    s->length = length;
+    if (length == s->start) s->first = s->summed = s->min_length = length;
+    at.header->check = check_of(&at);
+    return 0;
+}
+
+static void copy_sequence(const struct attn_problem *problem, const struct version *this, const struct places *target,
+    int64_t to, const struct places *source, int64_t from)
+{
+    const struct sequence s = source->sequence[from];
+    target->sequence[to] = s;
+    const size_t kept = (size_t)(this->tile == 0 ? problem->kv_heads : problem->heads) * this->kept;
+    memcpy(target->kept + (size_t)to * kept, source->kept + (size_t)from * kept, kept);
+    const struct rows t = rows_in(target, to), f = rows_in(source, from);
+    for (int a = 0; a < ROW_ARRAYS; a++)
+        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads); g++)
+            memcpy(t.at[a] + g * t.strides[a].head, f.at[a] + g * f.strides[a].head,
+                (size_t)((s.length - s.first) * row_bytes_of[a]));
+}
+
+int linear_elu_decode_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
+    int64_t from_sequence)
+{
+    struct places target, source;
+    const struct version this = extend_version();
+    int error = open_state(problem, &this, to, &target);
+    if (!error) error = open_state(problem, &this, from, &source);
+    if (error) return error;
+    if (to_sequence < 0 || to_sequence >= problem->batch || from_sequence < 0 || from_sequence >= problem->batch)
+        return ATTN_EPROBLEM;
+    if (to == from && to_sequence == from_sequence) return 0;
+    copy_sequence(problem, &this, &target, to_sequence, &source, from_sequence);
+    target.header->check = check_of(&target);
+    return 0;
+}
+
+/* Copies n rows of each head of some sequences, from row `from_row` on, into a state, from row `to_row` on. */
+static void remember(const struct rows *to, int64_t to_row, const struct rows *from, int64_t from_row, int64_t n,
+    int array, int64_t sequences)
+{
+    const struct attn_strides *const t = &to->strides[array], *const f = &from->strides[array];
+    const int64_t row = row_bytes_of[array];
+    for (int64_t x = 0; x < sequences; x++) {
+        unsigned char *into = to->at[array] + x * t->batch + to_row * row;
+        const unsigned char *with = from->at[array] + x * f->batch + from_row * f->row;
+        for (int64_t g = 0; g < t->batch; g += t->head, into += t->head, with += f->head) {
+            if (f->row == row) {
+                memcpy(into, with, (size_t)(n * row));
+                continue;
+            }
+            for (int64_t k = 0; k < n; k++) memcpy(into + k * row, with + k * f->row, (size_t)row);
+        }
+    }
+}
+
+/* Moves n rows, from row `from` on, to the beginning of their sequence, or after the rows that always stay there. */
+static void slide(const struct rows *rows, int64_t sequences, int64_t from, int64_t n)
+{
+    for (int a = 0; a < ROW_ARRAYS; a++) {
+        const struct attn_strides *const s = &rows->strides[a];
+        for (int64_t x = 0; x < sequences; x++)
+            for (int64_t g = 0; g < s->batch; g += s->head) {
+                unsigned char *const first = rows->at[a] + x * s->batch + g + 0 * s->row;
+                memmove(first, first + from * s->row, (size_t)((n - 0) * s->row));
+            }
+    }
+}
+
+/* The error of appending a sequence to another one, or 0. */
+static int fold_error(const struct sequence *left, const struct sequence *right, int64_t rows)
+{
+    const int sums = right->summed > right->start;
+    if (right->length == right->start) return 0;
+    if (right->length > INT64_MAX / 2 - left->length) return ATTN_ESIZE;
+    if (right->start && right->start != left->length) return ATTN_ELENGTH;
+    (void)sums;
+    return left->length - left->summed + right->length - right->summed >= rows ? ATTN_ECAPACITY : 0;
+}
+
+/* Appends sequence b of another state. Its tokens that are not summed yet come after the sums of the other. */
+static void fold_sequence(const struct attn_problem *problem, const struct version *this, const struct places *to,
+    const struct places *from, int64_t b)
+{
+    struct sequence *const l = &to->sequence[b];
+    const struct sequence left = *l, right = from->sequence[b];
+    const int64_t open = left.length - left.summed, summed = right.summed - right.start,
+        more = right.length - right.summed, skip = right.summed - right.first;
+    if (right.length == right.start) return;
+    if (left.length == left.start)
+        copy_sequence(problem, this, to, b, from, b);
+    else if (summed > 0) {
+        const int64_t tasks = this->tile == 0 ? problem->kv_heads : problem->heads;
+        const size_t kept = (size_t)tasks * this->kept;
+        struct call call = {.p = *problem, .kept = to->kept + (size_t)b * kept,
+            .folded = from->kept + (size_t)b * kept};
+        call.p.n_k = summed;
+        for (int64_t task = 0; task < tasks; task++) this->join(&call, task, to->work);
+    }
+    const struct rows target = rows_in(to, b), source = rows_in(from, b);
+    slide(&target, 1, left.summed - left.first, open);
+    for (int a = 0; a < ROW_ARRAYS; a++) remember(&target, open, &source, skip, more, a, 1);
+    l->start = left.start;
+    l->length = left.length + summed + more;
+    l->first = l->summed = left.summed + summed;
+    l->min_length = open > 0 && summed > 0 ? l->length
+        : right.min_length > right.start   ? left.length + right.min_length - right.start
+                                           : left.min_length;
+}
+
+int linear_elu_decode_state_fold(const struct attn_problem *problem, void *left, const void *right)
+{
+    struct places to, from;
+    const struct version this = extend_version();
+    int error = open_state(problem, &this, left, &to);
+    if (!error) error = open_state(problem, &this, right, &from);
+    if (error) return error;
+    if (left == right) return ATTN_EPOINTER;
+    for (int64_t b = 0; b < problem->batch && !error; b++)
+        error = fold_error(&to.sequence[b], &from.sequence[b], to.header->rows);
+    if (error) return error; /* and none is changed */
+    for (int64_t b = 0; b < problem->batch; b++) fold_sequence(problem, &this, &to, &from, b);
+    to.header->check = check_of(&to);
+    return 0;
+}
+
+/* ==== tokens after those that there are ==== */
+
+size_t linear_elu_decode_extend_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    const struct version this = extend_version();
+    return bytes_a_thread(&this) * threads_served(problem);
+}
+
+/* Renumbers rows: row `first` becomes row 0. Rows at addresses before the array are never read. */
+static struct rows from_row(struct rows rows, int64_t first)
+{
+    for (int a = 0; a < ROW_ARRAYS; a++)
+        rows.at[a] = (unsigned char *)((uintptr_t)rows.at[a] + (uintptr_t)first * (uintptr_t)rows.strides[a].row);
+    return rows;
+}
+
+/* n tokens for each of some sequences, from `b` on, which have the same length and are done together. */
+static int extend_some(struct call call, const struct version *extends, const struct places *at, int64_t b,
+    int64_t count, int64_t n, int threads, unsigned char *workspace)
+{
+    const int64_t rows = at->header->rows;
+    struct rows given = {{(unsigned char *)(uintptr_t)call.k, (unsigned char *)(uintptr_t)call.v}, {in_bytes(call.p.k,
+        sizeof *call.k), in_bytes(call.p.v, sizeof *call.v)}};
+    const struct rows kept = rows_in(at, b);
+    struct sequence s = at->sequence[b];
+    for (int a = 0; a < ROW_ARRAYS; a++) given.at[a] += b * given.strides[a].batch;
+    call.p.batch = count;
+    const int asked = 1;
+    if (asked) {
+        call.q += b * call.p.q.batch;
+        call.out += b * call.p.out.batch;
+    }
+    call.kept = at->kept + (size_t)b * (size_t)(extends->tile == 0 ? call.p.kv_heads : call.p.heads) * extends->kept;
+    const int64_t first = s.length; /* that the call brings */
+    for (int64_t m; n > 0; n -= m) {
+        int in_place = first_needed(&s) >= first; /* what has to stand before them does so in the call's arrays */
+        in_place &= n >= extends->chunk;
+        m = n;
+        if (in_place) {
+            const struct rows numbered = from_row(given, -s.length);
+            set_rows(&call, &numbered);
+        } else {
+            const int64_t needed = first_needed(&s);
+            if (s.length - s.first + m > rows && needed > s.first) {
+                slide(&kept, count, needed - s.first, s.length - needed);
+                s.first = needed;
+            }
+            m = min(m, rows - (s.length - s.first));
+            for (int a = 0; a < ROW_ARRAYS; a++) remember(&kept, s.length - s.first, &given, 0, m, a, count);
+            const struct rows numbered = from_row(kept, -s.first);
+            set_rows(&call, &numbered);
+        }
+        call.p.n_q = m;
+        call.p.n_k = s.length + m;
+        call.start = s.start;
+        call.summed = s.summed;
+        const struct version this = *extends;
+        const int error = asked ? run(&call, &this, threads, workspace, bytes_a_thread(&this)) : 0;
+        if (error) return error;
+        s.length += m;
+        count_summed(extends, &s);
+        if (in_place) { /* those that are needed by themselves */
+            s.first = first_needed(&s);
+            const int64_t left = s.length - s.first;
+            for (int a = 0; a < ROW_ARRAYS; a++) remember(&kept, 0, &given, m - left, left, a, count);
+        }
+        for (int64_t x = 0; x < count; x++) at->sequence[b + x] = s;
+        given = from_row(given, m);
+        if (!asked) continue;
+        call.q += m * call.p.q.row;
+        call.out += m * call.p.out.row;
+    }
+    return 0;
+}
+
+int linear_elu_decode_extend(const struct attn_problem *problem, const struct linear_elu_decode_params *params,
+    const float *q, const float *k, const float *v,
+    float *out, void *state,
+    void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct attn_problem new_tokens = *problem;
+    new_tokens.n_k = problem->n_q;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    struct places at;
+    const struct version this = extend_version();
+    int error = attn_problem_check(&new_tokens, 16, 16, &call.p);
+    if (!error) error = open_state(problem, &this, state, &at);
+    if (error) return error;
+    const int64_t *const lengths = problem->lengths;
+    int64_t tokens = 0;
+    /* tokens of a sequence, so that the place of each in an array is a number */
+    const int64_t row_strides[ROW_ARRAYS] = {call.p.k.row, call.p.v.row};
+    int64_t widest = max(16, 16);
+    for (int a = 0; a < ROW_ARRAYS; a++) widest = max(widest, row_strides[a]);
+    const int64_t most = INT64_MAX / 8 / widest;
+    for (int64_t b = 0; b < call.p.batch; b++) {
+        const int64_t n = lengths ? lengths[b] : call.p.n_q, length = at.sequence[b].length;
+        if (n < 0 || n > call.p.n_q) return ATTN_EPROBLEM;
+        if (n > most - length) return ATTN_ESIZE;
+        tokens += n > 0;
+    }
+    if (tokens == 0 || call.p.heads == 0) return 0;
+    const int asked = 1;
+    if ((asked && (!q || !out)) || !k || !v || !workspace) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const size_t given = problem->workspace_bytes;
+    const size_t bytes = bytes_a_thread(&this);
+    const int threads = thread_count(problem, given, bytes);
+    if (given && given < bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    for (int64_t b = 0, end; b < call.p.batch && !error; b = end) {
+        const int64_t n = lengths ? lengths[b] : call.p.n_q;
+        end = b + 1;
+        while (end < call.p.batch && (lengths ? lengths[end] : call.p.n_q) == n &&
+            memcmp(&at.sequence[end], &at.sequence[b], sizeof *at.sequence) == 0)
+            end++;
+        if (n > 0) error = extend_some(call, &this, &at, b, end - b, n, threads, (unsigned char *)workspace);
+    }
+    at.header->check = check_of(&at);
+    return error;
+}
+
+
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return linear_elu_decode_params_init((struct linear_elu_decode_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
+{
+    return linear_elu_decode_forward(problem, (const struct linear_elu_decode_params *)params, (const float *)q,
+        (const float *)k, (const float *)v, (float *)out, workspace);
+}
+
+static int extend_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *state,
+    void *workspace)
+{
+    return linear_elu_decode_extend(problem, (const struct linear_elu_decode_params *)params, (const float *)q,
+        (const float *)k, (const float *)v, (float *)out, state, workspace);
+}
+
+const struct attn_kernel linear_elu_decode_kernel = {
+    .name = "linear_elu_decode", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 16, .value_dim = 16,
+    .params = 0, .param = NULL, .params_bytes = sizeof(struct linear_elu_decode_params),
+    .params_size = linear_elu_decode_params_size, .params_init = params_init_any,
+        .workspace = linear_elu_decode_workspace,
+    .forward = forward_any,
+    .state = linear_elu_decode_state, .state_init = linear_elu_decode_state_init,
+        .extend_workspace = linear_elu_decode_extend_workspace,
+    .extend = extend_any, .state_length = linear_elu_decode_state_length,
+        .state_min_length = linear_elu_decode_state_min_length,
+    .state_truncate = linear_elu_decode_state_truncate, .state_copy = linear_elu_decode_state_copy,
+    .state_fold = linear_elu_decode_state_fold,
+};
+#endif /* a compiler of this language */

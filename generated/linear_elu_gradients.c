@@ -1,0 +1,6322 @@
+/* linear_elu_gradients.c, made by attnc 0.1.0: attnc linear_elu_gradients.yaml
+   C11 with GNU extensions, for a C compiler; C++ includes linear_elu_gradients.h.
+   linear attention with the feature map ELU + 1 and gradients, in the linear form for any number of keys
+   Katharopoulos et al., Transformers are RNNs (ICML 2020), section 3.3.1
+
+   Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (16),
+   e (16):
+     q [b g m i d]
+     k [b g j d]
+     v [b g j e]
+     x3 [b g m i d] = 0 < q ? q + 1 : exp(min(q, 0))
+     x4 [b g j d] = 0 < k ? k + 1 : exp(min(k, 0))
+     x5 [b g m i j] = sum over d of x3 * x4
+     x6 [b g m i j] = x5
+     x7 [b g m i] = sum over j of x6 if j <= i + n_k - n_q
+     x8 [b g m i e] = sum over j of x6 * v if j <= i + n_k - n_q
+     x9 [b g m i e] = x7 == 0 ? 0 : x8 / x7
+     out = x9
+
+   How: each vector lane holds one query. Keys are processed in tiles,
+   so row sums and maxima need no reduction across lanes.
+   The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
+   Linear: the weight is an inner product of 16 features. The state, their sum over keys, has 16 x 17 numbers.
+     x86-64-v4  linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace a thread
+     x86-64-v3  linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace a thread
+     generic    linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace a thread
+
+   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
+     (top)      struct call, and what all targets share
+     x86-64-v4  linear_elu_gradients_linear_v4, linear_elu_gradients_linear_saved_v4,
+     linear_elu_gradients_linear_row_sums_v4, linear_elu_gradients_linear_dq_v4, linear_elu_gradients_linear_dk_dv_v4
+     x86-64-v3  linear_elu_gradients_linear_v3, linear_elu_gradients_linear_saved_v3,
+     linear_elu_gradients_linear_row_sums_v3, linear_elu_gradients_linear_dq_v3, linear_elu_gradients_linear_dk_dv_v3
+     generic    linear_elu_gradients_linear_any, linear_elu_gradients_linear_saved_any,
+     linear_elu_gradients_linear_row_sums_any, linear_elu_gradients_linear_dq_any, linear_elu_gradients_linear_dk_dv_any
+     choice     struct version, which this machine runs
+     interface  linear_elu_gradients_workspace, linear_elu_gradients_forward, linear_elu_gradients_backward,
+     linear_elu_gradients_kernel
+
+   Compile with: cc -O2 -fopenmp linear_elu_gradients.c … -lattnrt -lm */
+#ifdef __cplusplus
+#error "linear_elu_gradients.c is C, not C++: a C compiler has to compile it"
+#elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
+#error "linear_elu_gradients.c is C11, not C89: compile it without -std=, or with -std=gnu11"
+extern int linear_elu_gradients_is_c11;
+#elif !defined __GNUC__
+#error "linear_elu_gradients.c has the vectors of GNU C: gcc or clang has to compile it"
+extern int linear_elu_gradients_is_gnu_c;
+#else
+#include "linear_elu_gradients.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#ifdef __unix__
+#include <sched.h>
+#endif
+
+#if defined(__OPTIMIZE__)
+#define INLINE static inline __attribute__((always_inline, unused))
+#else /* a copy for every caller would only double the compile time */
+#define INLINE static inline __attribute__((unused))
+#endif
+#define APART static __attribute__((noinline))
+#define UNROLL _Pragma("GCC unroll 16")
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=fast") /* a * b + c is one operation, also under -std=c11 */
+#pragma GCC optimize("no-schedule-insns") /* scheduling ahead of register allocation spills */
+#endif
+
+struct call { /* the arguments of a call, which all threads share */
+    struct attn_problem p;
+    const struct linear_elu_gradients_params *params;
+    const float *q;
+    const float *k;
+    const float *v;
+    float *out;
+    const float *dout;
+    float *dq;
+    float *dk;
+    float *dv;
+    float *saved_0; /* [B,H,n_q], or NULL */
+    float *row_0; /* [B,H,n_q] */
+};
+
+INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+/* Numbers of bytes for sizes that are not checked yet: SIZE_MAX means too many, or a negative size. */
+INLINE size_t bytes_times(size_t bytes, int64_t n)
+{
+    size_t product;
+    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
+}
+INLINE size_t bytes_plus(size_t a, size_t b)
+{
+    size_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
+}
+INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
+INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
+
+/* Waits until `*number` is at least `to`. A different thread raises the number. */
+INLINE void await_number(const int64_t *number, int64_t to)
+{
+    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+#if defined(__unix__)
+        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
+#endif
+    }
+}
+
+/* The elements of the states are divided into groups, so a thread can fold into the first group while the thread before
+   it folds into the last. Each group has a counter of its segments, on a separate cache line. */
+enum { NUMBERS_OF_LINE = 8 };
+
+struct part { /* one thread's share of the work on a head */
+    int64_t number, threads; /* the number of this thread, of `threads` threads on the head */
+    int64_t chunk0, chunk1, window; /* the current chunks of the thread, and the maximum number of such chunks */
+    int64_t *folded, segments; /* segments folded into each group, and segments of all earlier heads */
+    unsigned char *work, *shared, *slots; /* memory of the thread, of all threads, and of the thread's chunks */
+    const struct attn_team *team; /* the team of threads that the caller passed; NULL: OpenMP is used */
+};
+
+/* The number of chunks in a segment: all threads get equally many, in as few rounds as the slots allow. */
+INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+{
+    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
+        rounds = (each + part->window - 1) / part->window;
+    return (each + rounds - 1) / rounds;
+}
+
+/* Segments are folded into each group of elements in order: await_segment waits for the segments before `segment`, and
+   pass_segment lets the next segment continue. */
+INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+}
+INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+{
+    if (part->threads > 1)
+        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+}
+
+/* Waits for the other threads. */
+INLINE void synchronise(const struct part *part)
+{
+    if (part->threads == 1) return;
+    if (part->team) {
+        part->team->barrier();
+        return;
+    }
+#ifdef _OPENMP
+#pragma omp barrier
+#endif
+}
+
+/* ==== x86-64-v4 ==== */
+#if defined(__x86_64__)
+#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+
+/* Each of these types has 16 elements:
+   - vec_v4: numbers
+   - mask_v4: results of comparisons
+   - ints_v4: positions
+   - wide_v4: doubles */
+typedef float vec_v4 __attribute__((vector_size(64)));
+typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_v4 __attribute__((vector_size(64)));
+typedef int64_t ints_v4 __attribute__((vector_size(128)));
+TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
+TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
+TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
+    }
+
+static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+TARGET_v4 INLINE vec_v4 min_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(b < a), b, a); }
+
+/* 2^x, with a relative error below 1e-8. 0 below -126.0f, because subnormal numbers are slow on many machines;
+   NaN stays NaN. */
+TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
+{
+    vec_v4 f, y;
+    uint16_t normal;
+    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f))); /* not less */
+    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
+    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
+    return y;
+}
+
+/* e^x as 2^n 2^f, with f from a remainder in two parts. NaN stays NaN. */
+TARGET_v4 INLINE vec_v4 exp_v4(vec_v4 x)
+{
+    x = pick_v4((mask_v4)(x < -89.0f), splat_v4(-89.0f), x);
+    x = pick_v4((mask_v4)(x > 89.0f), splat_v4(89.0f), x);
+    const vec_v4 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_v4 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    return exp2_v4(r * 1.44269504f) * exp2_v4(n);
+}
+
+/* Returns the sum over the lanes. */
+TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
+{
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    return x[0];
+}
+
+/* Transposes 16 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
+{
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 1)) {
+            const vec_v4 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 2)) {
+            const vec_v4 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 4)) {
+            const vec_v4 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+        }
+    UNROLL for (int r = 0; r < 16; r++)
+        if (!(r & 8)) {
+            const vec_v4 a = t[r], b = t[r + 8];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
+    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
+        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
+        vec_v4 t[16];
+        UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
+        exchange_v4(t);
+        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
+{
+    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
+    store_v4(compensation, more - (new - old));
+    store_v4(sum, new);
+}
+
+typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v4 __attribute__((may_alias));
+
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
+TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v4 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 16 <= columns; c += 16)
+            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 16; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
+   in the lanes that see it. */
+TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v4 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
+            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
+                load_v4(sum + x)));
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
+TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_v4 sum[6][4];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v4 x[4];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 16;
+            if (update == 3) {
+                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
+                continue;
+            }
+            store_v4(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* block_v4; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* parts_v4 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 16) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 16;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
+    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_v4 with rows of a from memory, which it prefetches 64 rows early. It also prefetches the rows of `next`, of
+   `width` numbers, for a later product. */
+TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_v4(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 16) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL);
+        }
+        dot_v4(vectors, vectors * 16, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+    }
+    if (x < lanes)
+        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_v4 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[16];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The products of the code below, each compiled once: dot_v4 with its constant arguments. */
+TARGET_v4 APART void dot0_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/1,
+        /*a_step=*/16, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/1, /*lanes=*/16, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    float *compensation)
+{
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/16,
+        /*a_step=*/1, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v4 APART void dot7_v4(int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_ahead_v4(/*vectors=*/1, /*lanes=*/16, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0);
+}
+TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    dot_finite_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16,
+        /*a_step=*/1, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+
+/* Sets the states to those of no keys. */
+TARGET_v4 APART void linear_elu_gradients_begin_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += 16) {
+        store_v4(carried_sum + f, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + f, splat_v4(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 16; e += 16) {
+            store_v4(carried + f * 16 + e, splat_v4(0.0f));
+            store_v4(carried_compensation + f * 16 + e, splat_v4(0.0f));
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void linear_elu_gradients_keys_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 16) {
+        store_v4(state_sum + (chunk - chunk0) * 272 + f, splat_v4(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 16 + j);
+                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v4(min_v4(k_tile_0,
+                    splat_v4(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(k_tile + f * 16 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* state[f][e] = sum over j of k_tile * v */
+        dot0_v4(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
+    }
+}
+
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+TARGET_v4 APART void linear_elu_gradients_fold_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += 16) {
+            const vec_v4 before_sum_new1 = load_v4(carried_sum + f);
+            add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + (chunk - chunk0) * 272 + f),
+                splat_v4(1));
+            store_v4(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
+        }
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 16; e += 16) {
+                const vec_v4 before_new2 = load_v4(carried + f * 16 + e);
+                add_v4(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                    load_v4(state + (chunk - chunk0) * 272 + f * 16 + e), splat_v4(1));
+                store_v4(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 1216); /* [e: 16, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 2240); /* [e: 16, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 3264); /* [e: 16, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q : NULL;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t d = 0; d < 16; d++) {
+                    const vec_v4 q_tile_3 = load_v4(q_tile + d * 16 + i);
+                    store_v4(q_tile + d * 16 + i, pick_v4(0.0f < q_tile_3, q_tile_3 + 1.0f, exp_v4(min_v4(q_tile_3,
+                        splat_v4(0.0f)))));
+                }
+            }
+            /* row_sum_from_state = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(row_sum_from_state + i, splat_v4(0.0f));
+            }
+            /* row_sum_from_state += q_tile * state_sum */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                vec_v4 row_sum_from_state_in = (vec_v4){0};
+                for (int64_t f = 0; f < 16; f++) {
+                    row_sum_from_state_in += load_v4(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) * 272 + f]);
+                }
+                store_v4(row_sum_from_state + i, load_v4(row_sum_from_state + i) + row_sum_from_state_in);
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(row_sum + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + i, splat_v4(0.0f));
+            }
+            /* sum_from_state[e][i] = sum over f of state * q_tile */
+            dot1_v4(state + (chunk - chunk0) * 272, q_tile, sum_from_state);
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t e = 0; e < 16; e++) {
+                    store_v4(sum + e * 16 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
+                }
+            }
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+                const int64_t j1 = min(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    for (int64_t d = 0; d < 16; d++) {
+                        const vec_v4 k_tile_2_4 = load_v4(k_tile_2 + d * 16 + j);
+                        store_v4(k_tile_2 + d * 16 + j, pick_v4(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
+                            exp_v4(min_v4(k_tile_2_4, splat_v4(0.0f)))));
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                dot2_v4(j1 - j0, k_tile_2, q_tile, score);
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
+                    const int64_t t_5 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_6 = (i0 + i + lane_v4) + t_5;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_6) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(score + j * 16 + i),
+                                splat_v4(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 row_sum_in = (vec_v4){0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v4(score + j * 16 + i);
+                    }
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
+                }
+                /* sum[e][i] += sum over j of v * score */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(v + j0 * v_row,
+                    v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v4 seen[1];
+                        if (finite_v4(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
+                        const int64_t t_7 = n_k - n_q;
+                        const int t_8 = (chunk * 16) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_7)) &
+                                (-(int64_t)t_8), mask_v4);
+                        }
+                        add_seen_v4(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    }
+                } else
+                    dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            }
+            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_9 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
+                const mask_v4 t_10 = t_9 == 0.0f;
+                for (int64_t e = 0; e < 16; e++) {
+                    store_v4(sum + e * 16 + i, pick_v4(t_10, splat_v4(0.0f),
+                        (load_v4(sum + e * 16 + i) + load_v4(sum_from_state + e * 16 + i)) / t_9));
+                }
+            }
+            if (saved_0) {
+                /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+                   1.0f / (row_sum + row_sum_from_state)) */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 t_11 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
+                    store_v4(row_sum + i, pick_v4(t_11 == 0.0f, splat_v4(0.0f), 1.0f / t_11));
+                }
+            }
+            /* out = sum, transposed back */
+            transpose_v4(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            if (saved_0) {
+                /* saved_0 = row_sum */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    saved_0[m * saved_0_head + (i0 + i)] = row_sum[i];
+            }
+        }
+    }
+}
+
+/* For a thread that works on the head alone: adds a chunk to the carried state. */
+TARGET_v4 APART void linear_elu_gradients_keys_alone_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 16) {
+        store_v4(state_sum + (chunk - chunk0) * 272 + f, splat_v4(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_v4 k_tile_12 = load_v4(k_tile + d * 16 + j);
+                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_12, k_tile_12 + 1.0f, exp_v4(min_v4(k_tile_12,
+                    splat_v4(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(k_tile + f * 16 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* carried[f][e] += sum over j of k_tile * v */
+        dot5_v4(j1 - j0, k_tile, v + j0 * v_row, v_row, carried, carried_compensation);
+    }
+}
+
+/* Adds to the carried state what the product of keys does not. */
+TARGET_v4 APART void linear_elu_gradients_fold_alone_v4(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried_sum += state_sum */
+        for (int64_t f = f0; f < f1; f += 16) {
+            add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + (chunk - chunk0) * 272 + f),
+                splat_v4(1));
+        }
+    }
+}
+
+/* Runs the phases of a head, on every thread that works on it. */
+TARGET_v4 static void linear_elu_gradients_linear_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        linear_elu_gradients_begin_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* the carried state serves as the slot of each chunk */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            linear_elu_gradients_queries_v4(call, task, part, part->chunk0);
+            part->slots = slots;
+            linear_elu_gradients_keys_alone_v4(call, task, part, part->chunk0);
+            for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
+                linear_elu_gradients_fold_alone_v4(call, task, part, iteration);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                linear_elu_gradients_keys_v4(call, task, part, iteration);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+                for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                    linear_elu_gradients_fold_v4(call, task, part, iteration);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                linear_elu_gradients_queries_v4(call, task, part, iteration);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
+    }
+    synchronise(part);
+}
+
+/* Sets the states to those of no keys. */
+TARGET_v4 APART void linear_elu_gradients_linear_saved_begin_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 64); /* [f: 16] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += 16) {
+        store_v4(carried_sum + f, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + f, splat_v4(0.0f));
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void linear_elu_gradients_linear_saved_keys_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 16) {
+        store_v4(state_sum + (chunk - chunk0) * 16 + f, splat_v4(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 16 + j);
+                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v4(min_v4(k_tile_0,
+                    splat_v4(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(k_tile + f * 16 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_sum[(chunk - chunk0) * 16 + f] += total;
+        }
+    }
+}
+
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+TARGET_v4 APART void linear_elu_gradients_linear_saved_fold_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 64); /* [f: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += 16) {
+            const vec_v4 before_sum_new1 = load_v4(carried_sum + f);
+            add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + (chunk - chunk0) * 16 + f),
+                splat_v4(1));
+            store_v4(state_sum + (chunk - chunk0) * 16 + f, before_sum_new1);
+        }
+    }
+}
+
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+TARGET_v4 APART void linear_elu_gradients_linear_saved_queries_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
+    float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const q_tile = (float *)(void *)(part->work + 1216); /* [d: 16, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 2240); /* [d: 16, j: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t d = 0; d < 16; d++) {
+                    const vec_v4 q_tile_2 = load_v4(q_tile + d * 16 + i);
+                    store_v4(q_tile + d * 16 + i, pick_v4(0.0f < q_tile_2, q_tile_2 + 1.0f, exp_v4(min_v4(q_tile_2,
+                        splat_v4(0.0f)))));
+                }
+            }
+            /* row_sum_from_state = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(row_sum_from_state + i, splat_v4(0.0f));
+            }
+            /* row_sum_from_state += q_tile * state_sum */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                vec_v4 row_sum_from_state_in = (vec_v4){0};
+                for (int64_t f = 0; f < 16; f++) {
+                    row_sum_from_state_in += load_v4(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) * 16 + f]);
+                }
+                store_v4(row_sum_from_state + i, load_v4(row_sum_from_state + i) + row_sum_from_state_in);
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                store_v4(row_sum + i, splat_v4(0.0f));
+                store_v4(row_sum_compensation + i, splat_v4(0.0f));
+            }
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+                const int64_t j1 = min(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    for (int64_t d = 0; d < 16; d++) {
+                        const vec_v4 k_tile_2_3 = load_v4(k_tile_2 + d * 16 + j);
+                        store_v4(k_tile_2 + d * 16 + j, pick_v4(0.0f < k_tile_2_3, k_tile_2_3 + 1.0f,
+                            exp_v4(min_v4(k_tile_2_3, splat_v4(0.0f)))));
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                dot2_v4(j1 - j0, k_tile_2, q_tile, score);
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
+                    const int64_t t_4 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_5 = (i0 + i + lane_v4) + t_4;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_5) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(score + j * 16 + i),
+                                splat_v4(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    vec_v4 row_sum_in = (vec_v4){0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        row_sum_in += load_v4(score + j * 16 + i);
+                    }
+                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
+                }
+            }
+            /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f, 1.0f / (row_sum + row_sum_from_state)) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 t_6 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
+                store_v4(row_sum + i, pick_v4(t_6 == 0.0f, splat_v4(0.0f), 1.0f / t_6));
+            }
+            /* saved_0 = row_sum */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                saved_0[m * saved_0_head + (i0 + i)] = row_sum[i];
+        }
+    }
+}
+
+/* Runs the phases of a head, on every thread that works on it. */
+TARGET_v4 static void linear_elu_gradients_linear_saved_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        linear_elu_gradients_linear_saved_begin_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linear_elu_gradients_linear_saved_keys_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                linear_elu_gradients_linear_saved_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linear_elu_gradients_linear_saved_queries_v4(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v4 static void linear_elu_gradients_linear_row_sums_v4(const struct call *call, int64_t task,
+    unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 16 - 1) / 16, i0 = (tiles - 1 - task % tiles) * 16,
+        i1 = min(i0 + 16, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const query_sum = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const out_tile = (float *)(void *)(work + 64); /* [e: 16, i: 16] */
+    float *const dout_tile = (float *)(void *)(work + 1088); /* [e: 16, i: 16] */
+    float *const saved_0_tile = (float *)(void *)(work + 2112); /* [i: 16] */
+    /* out_tile = out, with zeros beyond the last row */
+    transpose_v4(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t e = 0; e < 16; e++) out_tile[e * 16 + i] = 0;
+    /* dout_tile = dout, with zeros beyond the last row */
+    transpose_v4(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+        for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
+    /* saved_0_tile = saved_0, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+        saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
+    /* query_sum = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_sum + i, splat_v4(0.0f));
+    }
+    /* query_sum += dout_tile * neg(out_tile) */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        vec_v4 query_sum_in = (vec_v4){0};
+        for (int64_t e = 0; e < 16; e++) {
+            query_sum_in += load_v4(dout_tile + e * 16 + i) * (-load_v4(out_tile + e * 16 + i));
+        }
+        store_v4(query_sum + i, load_v4(query_sum + i) + query_sum_in);
+    }
+    /* query_sum = query_sum * saved_0_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        store_v4(query_sum + i, load_v4(query_sum + i) * load_v4(saved_0_tile + i));
+    }
+    /* row_0 = query_sum */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        row_0[(i0 + i)] = query_sum[i];
+}
+
+/* Sets the states to those of no keys. */
+TARGET_v4 APART void linear_elu_gradients_linear_dq_begin_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += 16) {
+        store_v4(carried_sum + f, splat_v4(0.0f));
+        store_v4(carried_sum_compensation + f, splat_v4(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 16; e += 16) {
+            store_v4(carried + f * 16 + e, splat_v4(0.0f));
+            store_v4(carried_compensation + f * 16 + e, splat_v4(0.0f));
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v4 APART void linear_elu_gradients_linear_dq_keys_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 16) {
+        store_v4(state_sum + (chunk - chunk0) * 272 + f, splat_v4(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_v4 k_tile_0 = load_v4(k_tile + d * 16 + j);
+                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v4(min_v4(k_tile_0,
+                    splat_v4(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(k_tile + f * 16 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* state[f][e] = sum over j of k_tile * v */
+        dot0_v4(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
+    }
+}
+
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+TARGET_v4 APART void linear_elu_gradients_linear_dq_fold_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += 16) {
+            const vec_v4 before_sum_new1 = load_v4(carried_sum + f);
+            add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + (chunk - chunk0) * 272 + f),
+                splat_v4(1));
+            store_v4(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
+        }
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 16; e += 16) {
+                const vec_v4 before_new2 = load_v4(carried + f * 16 + e);
+                add_v4(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                    load_v4(state + (chunk - chunk0) * 272 + f * 16 + e), splat_v4(1));
+                store_v4(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+            }
+        }
+    }
+}
+
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 1024); /* [f: 16, i: 16] */
+    float *const query = (float *)(void *)(part->work + 2048); /* [f: 16, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 3072); /* [d: 16, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [d: 16, i: 16] */
+    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    const int64_t dq_head = call->p.dq.head;
+    float *const dout_tile = (float *)(void *)(part->work + 5120); /* [e: 16, i: 16] */
+    float *const saved_0_tile = (float *)(void *)(part->work + 0); /* [i: 16] */
+    float *const row_0_tile = (float *)(void *)(part->work + 6144); /* [i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 6208); /* [d: 16, j: 16] */
+    float *const q_tile = (float *)(void *)(part->work + 7232); /* [d: 16, i: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* dout_tile = dout, with zeros beyond the last row */
+            transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
+            /* saved_0_tile = saved_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
+            /* row_0_tile = row_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            /* dout_tile = dout_tile * saved_0_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 saved_0_tile_3 = load_v4(saved_0_tile + i);
+                for (int64_t e = 0; e < 16; e++) {
+                    store_v4(dout_tile + e * 16 + i, load_v4(dout_tile + e * 16 + i) * saved_0_tile_3);
+                }
+            }
+            /* sum_from_state[f][i] = sum over e of state * dout_tile */
+            dot6_v4(state + (chunk - chunk0) * 272, dout_tile, sum_from_state);
+            /* query = row_0_tile * state_sum */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                const vec_v4 row_0_tile_4 = load_v4(row_0_tile + i);
+                for (int64_t f = 0; f < 16; f++) {
+                    store_v4(query + f * 16 + i, row_0_tile_4 * (state_sum[(chunk - chunk0) * 272 + f]));
+                }
+            }
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t d = 0; d < 16; d++) {
+                    store_v4(sum + d * 16 + i, splat_v4(0.0f));
+                    store_v4(sum_compensation + d * 16 + i, splat_v4(0.0f));
+                }
+            }
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+                const int64_t j1 = min(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
+                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                    for (int64_t d = 0; d < 16; d++) {
+                        const vec_v4 k_tile_2_5 = load_v4(k_tile_2 + d * 16 + j);
+                        store_v4(k_tile_2 + d * 16 + j, pick_v4(0.0f < k_tile_2_5, k_tile_2_5 + 1.0f,
+                            exp_v4(min_v4(k_tile_2_5, splat_v4(0.0f)))));
+                    }
+                }
+                /* score[j][i] = sum over e of v * dout_tile */
+                dot7_v4(j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
+                /* score = score + row_0_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    const vec_v4 row_0_tile_6 = load_v4(row_0_tile + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v4(score + j * 16 + i, load_v4(score + j * 16 + i) + row_0_tile_6);
+                    }
+                }
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
+                    const int64_t t_7 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const ints_v4 t_8 = (i0 + i + lane_v4) + t_7;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v4(score + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_8) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(score + j * 16 + i),
+                                splat_v4(0.0f)));
+                        }
+                    }
+                }
+                /* sum[d][i] += sum over j of k_tile_2 * score */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v4(k_tile_2, 16,
+                    16, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot8_v4(j1 - j0, k_tile_2, score, sum, sum_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v4 seen[1];
+                        if (finite_v4(k_tile_2 + j * 1, 16, 16, 1)) continue;
+                        const int64_t t_9 = n_k - n_q;
+                        const int t_10 = (chunk * 16) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 16) {
+                            seen[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + t_9)) &
+                                (-(int64_t)t_10), mask_v4);
+                        }
+                        add_seen_v4(16, sum, 16, k_tile_2 + j * 1, 16, score + j * 16, seen, i1 - i0);
+                    }
+                } else
+                    dot9_v4(j1 - j0, k_tile_2, score, sum, sum_compensation);
+            }
+            /* q_tile = ((sum_from_state + query) + sum) * select(0.0f < q_tile, 1.0f, select(0.0f < q_tile,
+               q_tile + 1.0f, exp(min(q_tile, 0.0 ... */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t d = 0; d < 16; d++) {
+                    const vec_v4 q_tile_11 = load_v4(q_tile + d * 16 + i);
+                    const mask_v4 t_12 = 0.0f < q_tile_11;
+                    store_v4(q_tile + d * 16 + i, ((load_v4(sum_from_state + d * 16 + i) + load_v4(query + d * 16 + i))
+                        + load_v4(sum + d * 16 + i)) * pick_v4(t_12, splat_v4(1.0f), pick_v4(t_12, q_tile_11 + 1.0f,
+                        exp_v4(min_v4(q_tile_11, splat_v4(0.0f))))));
+                }
+            }
+            if (dq) {
+                /* dq = q_tile, transposed back */
+                transpose_v4(q_tile, 16, 16, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+            }
+        }
+    }
+}
+
+/* For a thread that works on the head alone: adds a chunk to the carried state. */
+TARGET_v4 APART void linear_elu_gradients_linear_dq_keys_alone_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 16) {
+        store_v4(state_sum + (chunk - chunk0) * 272 + f, splat_v4(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_v4 k_tile_13 = load_v4(k_tile + d * 16 + j);
+                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_13, k_tile_13 + 1.0f, exp_v4(min_v4(k_tile_13,
+                    splat_v4(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_v4 lane_sums = splat_v4(0);
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                const vec_v4 term = load_v4(k_tile + f * 16 + j);
+                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
+                    term, splat_v4(0));
+            }
+            const float total = lane_sum_v4(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* carried[f][e] += sum over j of k_tile * v */
+        dot5_v4(j1 - j0, k_tile, v + j0 * v_row, v_row, carried, carried_compensation);
+    }
+}
+
+/* Adds to the carried state what the product of keys does not. */
+TARGET_v4 APART void linear_elu_gradients_linear_dq_fold_alone_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried_sum += state_sum */
+        for (int64_t f = f0; f < f1; f += 16) {
+            add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + (chunk - chunk0) * 272 + f),
+                splat_v4(1));
+        }
+    }
+}
+
+/* Runs the phases of a head, on every thread that works on it. */
+TARGET_v4 static void linear_elu_gradients_linear_dq_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        linear_elu_gradients_linear_dq_begin_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* the carried state serves as the slot of each chunk */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            linear_elu_gradients_linear_dq_queries_v4(call, task, part, part->chunk0);
+            part->slots = slots;
+            linear_elu_gradients_linear_dq_keys_alone_v4(call, task, part, part->chunk0);
+            for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
+                linear_elu_gradients_linear_dq_fold_alone_v4(call, task, part, iteration);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                linear_elu_gradients_linear_dq_keys_v4(call, task, part, iteration);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+                for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                    linear_elu_gradients_linear_dq_fold_v4(call, task, part, iteration);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                linear_elu_gradients_linear_dq_queries_v4(call, task, part, iteration);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
+    }
+    synchronise(part);
+}
+
+/* Sets the states to those of no queries. */
+TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_begin_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16, e: 16] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 16] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 2112); /* [f: 16] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e = 0; e < 16; e += 16) {
+            store_v4(carried + f * 16 + e, splat_v4(0.0f));
+            store_v4(carried_compensation + f * 16 + e, splat_v4(0.0f));
+        }
+    }
+    if (dk) {
+        /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+        for (int64_t f = f0; f < f1; f += 16) {
+            store_v4(carried_2 + f, splat_v4(0.0f));
+            store_v4(carried_2_compensation + f, splat_v4(0.0f));
+        }
+    }
+}
+
+/* Sums the queries of a chunk, from zero, into its slot. */
+TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_queries_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [i: 16, e: 16] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    float *const q_tile = (float *)(void *)(part->work + 1024); /* [d: 16, i: 16] */
+    float *const row_0_tile = (float *)(void *)(part->work + 2048); /* [i: 16] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 16; f++) {
+        for (int64_t e = 0; e < 16; e += 16) {
+            store_v4(state + (chunk - chunk0) * 272 + f * 16 + e, splat_v4(0.0f));
+        }
+    }
+    if (dk) {
+        /* state_2 = 0.0f */
+        for (int64_t f = 0; f < 16; f += 16) {
+            store_v4(state_2 + (chunk - chunk0) * 272 + f, splat_v4(0.0f));
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - (n_k - n_q)),
+            i_end = min(n_q, ((chunks - chunk) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            if (dk) {
+                /* row_0_tile = row_0, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                    row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
+            }
+            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                for (int64_t d = 0; d < 16; d++) {
+                    const vec_v4 q_tile_0 = load_v4(q_tile + d * 16 + i);
+                    store_v4(q_tile + d * 16 + i, pick_v4(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_v4(min_v4(q_tile_0,
+                        splat_v4(0.0f)))));
+                }
+            }
+            /* key_features_2 = dout * saved_0 */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e = 0; e < 16; e += 16) {
+                    store_v4(key_features_2 + i * 16 + e, load_v4(dout + m * dout_head + (i0 + i) * dout_row + e) *
+                        (saved_0[m * saved_0_head + (i0 + i)]));
+                }
+            }
+            /* state[f][e] += sum over i of q_tile * key_features_2 */
+            dot10_v4(i1 - i0, q_tile, key_features_2, state + (chunk - chunk0) * 272);
+            if (dk) {
+                /* state_2 += q_tile * row_0_tile */
+                for (int64_t f = 0; f < 16; f++) {
+                    vec_v4 lane_sums = splat_v4(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 row_0_tile_1 = load_v4(row_0_tile + i);
+                        const vec_v4 term = load_v4(q_tile + f * 16 + i) * row_0_tile_1;
+                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
+                            mask_v4), term, splat_v4(0));
+                    }
+                    const float total = lane_sum_v4(lane_sums);
+                    state_2[(chunk - chunk0) * 272 + f] += total;
+                }
+            }
+        }
+    }
+}
+
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_fold_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16, e: 16] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 16] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 2112); /* [f: 16] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e = 0; e < 16; e += 16) {
+                const vec_v4 before_new2 = load_v4(carried + f * 16 + e);
+                add_v4(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                    load_v4(state + (chunk - chunk0) * 272 + f * 16 + e), splat_v4(1));
+                store_v4(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+            }
+        }
+        if (dk) {
+            /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+            for (int64_t f = f0; f < f1; f += 16) {
+                const vec_v4 before_2_new3 = load_v4(carried_2 + f);
+                add_v4(carried_2 + f, carried_2_compensation + f, load_v4(state_2 + (chunk - chunk0) * 272 + f),
+                    splat_v4(1));
+                store_v4(state_2 + (chunk - chunk0) * 272 + f, before_2_new3);
+            }
+        }
+    }
+}
+
+/* The keys of a chunk: reads the state after the chunk, and its own queries. */
+TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
+    float *const query_features = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    float *const score = (float *)(void *)(part->work + 1024); /* [i: 16, j: 16] */
+    float *const score_2 = (float *)(void *)(part->work + 2048); /* [i: 16, j: 16] */
+    float *const sum = (float *)(void *)(part->work + 3072); /* [e: 16, j: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [e: 16, j: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 5120); /* [f: 16, j: 16] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 6144); /* [e: 16, j: 16] */
+    float *const query = (float *)(void *)(part->work + 7168); /* [f: 16, j: 16] */
+    float *const sum_2 = (float *)(void *)(part->work + 8192); /* [d: 16, j: 16] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 9216); /* [d: 16, j: 16] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
+    const int64_t dv_row = call->p.dv.row;
+    float *const k_tile = (float *)(void *)(part->work + 10240); /* [d: 16, j: 16] */
+    float *const v_tile = (float *)(void *)(part->work + 11264); /* [e: 16, j: 16] */
+    float *const q_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 16, i: 16] */
+    float *const dout_tile = (float *)(void *)(part->work + 13312); /* [e: 16, i: 16] */
+    float *const saved_0_tile = (float *)(void *)(part->work + 2048); /* [i: 16] */
+    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 16), j_end = min(n_k,
+        (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        if (dk) {
+            /* v_tile = v, with zeros beyond the last row */
+            transpose_v4(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++)
+                for (int64_t e = 0; e < 16; e++) v_tile[e * 16 + j] = 0;
+        }
+        /* query_features = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 16) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_v4 k_tile_4 = load_v4(k_tile + d * 16 + j);
+                store_v4(query_features + d * 16 + j, pick_v4(0.0f < k_tile_4, k_tile_4 + 1.0f, exp_v4(min_v4(k_tile_4,
+                    splat_v4(0.0f)))));
+            }
+        }
+        if (dv) {
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t e = 0; e < 16; e++) {
+                    store_v4(sum + e * 16 + j, splat_v4(0.0f));
+                    store_v4(sum_compensation + e * 16 + j, splat_v4(0.0f));
+                }
+            }
+        }
+        if (dk) {
+            /* sum_from_state[f][j] = sum over e of state * v_tile */
+            dot6_v4(state + (chunk - chunk0) * 272, v_tile, sum_from_state);
+        }
+        if (dv) {
+            /* sum_from_state_2[e][j] = sum over f of state * query_features */
+            dot1_v4(state + (chunk - chunk0) * 272, query_features, sum_from_state_2);
+        }
+        if (dk) {
+            /* query = state_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t f = 0; f < 16; f++) {
+                    store_v4(query + f * 16 + j, splat_v4(state_2[(chunk - chunk0) * 272 + f]));
+                }
+            }
+            /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t d = 0; d < 16; d++) {
+                    store_v4(sum_2 + d * 16 + j, splat_v4(0.0f));
+                    store_v4(sum_2_compensation + d * 16 + j, splat_v4(0.0f));
+                }
+            }
+        }
+        for (int64_t m = 0; m < members; m++) {
+            /* the ranges of i that some query of the tile may see */
+            struct attn_range i_range[] = {
+                {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 16) - 1) / 16) * 16) - n_k + n_q + 16},
+                {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+            };
+            const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
+            /* the ranges that every query of the tile sees */
+            struct attn_range i_inside[] = {
+                {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 16)) / 16) * 16) - n_k + n_q + 16},
+                {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+            };
+            const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
+            for (int64_t piece = 0; piece < i_ranges; piece++) {
+                for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 16) {
+                    const int64_t i1 = min(i0 + 16, i_end);
+                    /* q_tile_2 = q, with zeros beyond the last row */
+                    transpose_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16);
+                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                        for (int64_t d = 0; d < 16; d++) q_tile_2[d * 16 + i] = 0;
+                    /* dout_tile = dout, with zeros beyond the last row */
+                    transpose_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
+                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++)
+                        for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
+                    /* saved_0_tile = saved_0, with zeros beyond the last row */
+                    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
+                        saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
+                    /* q_tile_2 = select(0.0f < q_tile_2, q_tile_2 + 1.0f, exp(min(q_tile_2, 0.0f))) */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        for (int64_t d = 0; d < 16; d++) {
+                            const vec_v4 q_tile_2_5 = load_v4(q_tile_2 + d * 16 + i);
+                            store_v4(q_tile_2 + d * 16 + i, pick_v4(0.0f < q_tile_2_5, q_tile_2_5 + 1.0f,
+                                exp_v4(min_v4(q_tile_2_5, splat_v4(0.0f)))));
+                        }
+                    }
+                    if (dv) {
+                        /* score[i][j] = sum over d of q_tile_2 * query_features */
+                        dot2_v4(i1 - i0, q_tile_2, query_features, score);
+                    }
+                    /* dout_tile = dout_tile * saved_0_tile */
+                    for (int64_t i = 0; i < i1 - i0; i += 16) {
+                        const vec_v4 saved_0_tile_6 = load_v4(saved_0_tile + i);
+                        for (int64_t e = 0; e < 16; e++) {
+                            store_v4(dout_tile + e * 16 + i, load_v4(dout_tile + e * 16 + i) * saved_0_tile_6);
+                        }
+                    }
+                    if (dk) {
+                        /* score_2[i][j] = sum over e of dout_tile * v_tile */
+                        dot2_v4(i1 - i0, dout_tile, v_tile, score_2);
+                    }
+                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                        if (dv) {
+                            /* score = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
+                               score, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                const ints_v4 t_7 = j0 + j + lane_v4;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const int64_t t_8 = (i0 + i) + n_k - n_q;
+                                    store_v4(score + i * 16 + j, pick_v4(__builtin_convertvector((t_7 <= t_8) &
+                                        (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_7), mask_v4),
+                                        load_v4(score + i * 16 + j), splat_v4(0.0f)));
+                                }
+                            }
+                        }
+                    }
+                    if (dv) {
+                        /* sum[e][j] += sum over i of dout_tile * score */
+                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v4(dout_tile, 16,
+                            16, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
+                            dot8_v4(i1 - i0, dout_tile, score, sum, sum_compensation);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                mask_v4 seen[1];
+                                if (finite_v4(dout_tile + i * 1, 16, 16, 1)) continue;
+                                const int64_t t_10 = (i0 + i) + n_k - n_q;
+                                const int64_t t_11 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
+                                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                    const ints_v4 t_9 = j0 + j + lane_v4;
+                                    seen[j / 16] = __builtin_convertvector((t_9 <= t_10) & (t_11 <= t_9), mask_v4);
+                                }
+                                add_seen_v4(16, sum, 16, dout_tile + i * 1, 16, score + i * 16, seen, j1 - j0);
+                            }
+                        } else
+                            dot9_v4(i1 - i0, dout_tile, score, sum, sum_compensation);
+                    }
+                    if (dk) {
+                        /* score_2 = score_2 + row_0 */
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                store_v4(score_2 + i * 16 + j, load_v4(score_2 + i * 16 + j) + (row_0[m * row_0_head +
+                                    (i0 + i)]));
+                            }
+                        }
+                    }
+                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                        if (dk) {
+                            /* score_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q),
+                               0) / 16) * 16) <= j), score_2, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                const ints_v4 t_12 = j0 + j + lane_v4;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const int64_t t_13 = (i0 + i) + n_k - n_q;
+                                    store_v4(score_2 + i * 16 + j, pick_v4(__builtin_convertvector((t_12 <= t_13) &
+                                        (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_12), mask_v4),
+                                        load_v4(score_2 + i * 16 + j), splat_v4(0.0f)));
+                                }
+                            }
+                        }
+                    }
+                    if (dk) {
+                        /* sum_2[d][j] += sum over i of q_tile_2 * score_2 */
+                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v4(q_tile_2, 16, 16,
+                            i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
+                            dot8_v4(i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                mask_v4 seen[1];
+                                if (finite_v4(q_tile_2 + i * 1, 16, 16, 1)) continue;
+                                const int64_t t_15 = (i0 + i) + n_k - n_q;
+                                const int64_t t_16 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
+                                for (int64_t j = 0; j < j1 - j0; j += 16) {
+                                    const ints_v4 t_14 = j0 + j + lane_v4;
+                                    seen[j / 16] = __builtin_convertvector((t_14 <= t_15) & (t_16 <= t_14), mask_v4);
+                                }
+                                add_seen_v4(16, sum_2, 16, q_tile_2 + i * 1, 16, score_2 + i * 16, seen, j1 - j0);
+                            }
+                        } else
+                            dot9_v4(i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+                    }
+                }
+            }
+        }
+        if (dk) {
+            /* sum_2 = ((sum_from_state + query) + sum_2) * select(0.0f < k_tile, 1.0f, query_features) */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t d = 0; d < 16; d++) {
+                    store_v4(sum_2 + d * 16 + j, ((load_v4(sum_from_state + d * 16 + j) + load_v4(query + d * 16 + j)) +
+                        load_v4(sum_2 + d * 16 + j)) * pick_v4(0.0f < load_v4(k_tile + d * 16 + j), splat_v4(1.0f),
+                        load_v4(query_features + d * 16 + j)));
+                }
+            }
+        }
+        if (dv) {
+            /* sum = sum + sum_from_state_2 */
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+                for (int64_t e = 0; e < 16; e++) {
+                    store_v4(sum + e * 16 + j, load_v4(sum + e * 16 + j) + load_v4(sum_from_state_2 + e * 16 + j));
+                }
+            }
+        }
+        if (dk) {
+            /* dk = sum_2, transposed back */
+            transpose_v4(sum_2, 16, 16, j1 - j0, dk + j0 * dk_row, dk_row);
+        }
+        if (dv) {
+            /* dv = sum, transposed back */
+            transpose_v4(sum, 16, 16, j1 - j0, dv + j0 * dv_row, dv_row);
+        }
+    }
+}
+
+/* Runs the phases of a head, on every thread that works on it. */
+TARGET_v4 static void linear_elu_gradients_linear_dk_dv_v4(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        linear_elu_gradients_linear_dk_dv_begin_v4(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linear_elu_gradients_linear_dk_dv_queries_v4(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                linear_elu_gradients_linear_dk_dv_fold_v4(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linear_elu_gradients_linear_dk_dv_keys_v4(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+#endif
+
+/* ==== x86-64-v3 ==== */
+#if defined(__x86_64__)
+#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+
+/* Each of these types has 8 elements:
+   - vec_v3: numbers
+   - mask_v3: results of comparisons
+   - ints_v3: positions
+   - wide_v3: doubles */
+typedef float vec_v3 __attribute__((vector_size(32)));
+typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_v3 __attribute__((vector_size(32)));
+typedef int64_t ints_v3 __attribute__((vector_size(64)));
+TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
+TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
+TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
+    }
+
+static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
+TARGET_v3 INLINE vec_v3 min_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(b < a), b, a); }
+
+/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
+TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
+    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
+    const vec_v3 t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_v3 f = x - (t - 12582912.0f);
+    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_v3)(((mask_v3)t + 127) << 23);
+}
+
+/* e^x as 2^n 2^f, with f from a remainder in two parts. NaN stays NaN. */
+TARGET_v3 INLINE vec_v3 exp_v3(vec_v3 x)
+{
+    x = pick_v3((mask_v3)(x < -89.0f), splat_v3(-89.0f), x);
+    x = pick_v3((mask_v3)(x > 89.0f), splat_v3(89.0f), x);
+    const vec_v3 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_v3 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    return exp2_v3(r * 1.44269504f) * exp2_v3(n);
+}
+
+/* Returns the sum over the lanes. */
+TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
+{
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
+    return x[0];
+}
+
+/* Transposes 8 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
+{
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 1)) {
+            const vec_v3 a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 2)) {
+            const vec_v3 a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    UNROLL for (int r = 0; r < 8; r++)
+        if (!(r & 4)) {
+            const vec_v3 a = t[r], b = t[r + 4];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
+    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
+        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
+        vec_v3 t[8];
+        UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
+        exchange_v3(t);
+        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
+{
+    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
+    store_v3(compensation, more - (new - old));
+    store_v3(sum, new);
+}
+
+typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_v3 __attribute__((may_alias));
+
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
+TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_v3 found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 8 <= columns; c += 8)
+            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 8; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
+   in the lanes that see it. */
+TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_v3 *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
+            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
+                load_v3(sum + x)));
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
+TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
+    int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_v3 sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_v3 x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 8;
+            if (update == 3) {
+                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
+                continue;
+            }
+            store_v3(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* block_v3; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately, because
+   rounding errors grow with the number of terms. */
+TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* parts_v3 for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+            update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 8) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 8;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
+    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_v3 with rows of a from memory, which it prefetches 64 rows early. It also prefetches the rows of `next`, of
+   `width` numbers, for a later product. */
+TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_v3(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 8) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL);
+        }
+        dot_v3(vectors, vectors * 8, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+    }
+    if (x < lanes)
+        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_v3 with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[16];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The products of the code below, each compiled once: dot_v3 with its constant arguments. */
+TARGET_v3 APART void dot0_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_v3(/*vectors=*/2, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
+        c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    float *compensation)
+{
+    dot_v3(/*vectors=*/2, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot6_v3(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/16, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0);
+}
+TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
+    float *compensation)
+{
+    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_v3(/*vectors=*/2, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+
+/* Sets the states to those of no keys. */
+TARGET_v3 APART void linear_elu_gradients_begin_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += 8) {
+        store_v3(carried_sum + f, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + f, splat_v3(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 16; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + f * 16 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + f * 16 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void linear_elu_gradients_keys_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 8) {
+        store_v3(state_sum + (chunk - chunk0) * 272 + f, splat_v3(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 16 + j);
+                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v3(min_v3(k_tile_0,
+                    splat_v3(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(k_tile + f * 16 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* state[f][e] = sum over j of k_tile * v */
+        dot0_v3(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
+    }
+}
+
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+TARGET_v3 APART void linear_elu_gradients_fold_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += 8) {
+            const vec_v3 before_sum_new1 = load_v3(carried_sum + f);
+            add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + (chunk - chunk0) * 272 + f),
+                splat_v3(1));
+            store_v3(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
+        }
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 16; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 before_new2 = load_v3(carried + f * 16 + e);
+                    add_v3(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                        load_v3(state + (chunk - chunk0) * 272 + f * 16 + e), splat_v3(1));
+                    store_v3(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+                }
+            }
+        }
+    }
+}
+
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 1216); /* [e: 16, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 2240); /* [e: 16, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 3264); /* [e: 16, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q : NULL;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t d = 0; d < 16; d++) {
+                    const vec_v3 q_tile_3 = load_v3(q_tile + d * 16 + i);
+                    store_v3(q_tile + d * 16 + i, pick_v3(0.0f < q_tile_3, q_tile_3 + 1.0f, exp_v3(min_v3(q_tile_3,
+                        splat_v3(0.0f)))));
+                }
+            }
+            /* row_sum_from_state = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(row_sum_from_state + i, splat_v3(0.0f));
+            }
+            /* row_sum_from_state += q_tile * state_sum */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_from_state_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    row_sum_from_state_in[vector] = (vec_v3){0};
+                }
+                for (int64_t f = 0; f < 16; f++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_from_state_in[vector] += load_v3(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) *
+                            272 + f]);
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(row_sum_from_state + i, load_v3(row_sum_from_state + i) + row_sum_from_state_in[vector]);
+                }
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(row_sum + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + i, splat_v3(0.0f));
+            }
+            /* sum_from_state[e][i] = sum over f of state * q_tile */
+            dot1_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 272, q_tile, sum_from_state);
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                for (int64_t e = 0; e < 16; e++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(sum + e * 16 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
+                    }
+                }
+            }
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+                const int64_t j1 = min(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    for (int64_t d = 0; d < 16; d++) {
+                        const vec_v3 k_tile_2_4 = load_v3(k_tile_2 + d * 16 + j);
+                        store_v3(k_tile_2 + d * 16 + j, pick_v3(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
+                            exp_v3(min_v3(k_tile_2_4, splat_v3(0.0f)))));
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                dot2_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
+                    const int64_t t_5 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_6 = (i0 + i + lane_v3) + t_5;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_6) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(score + j * 16 + i),
+                                splat_v3(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_in[vector] = (vec_v3){0};
+                    }
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_in[vector] += load_v3(score + j * 16 + i);
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    }
+                }
+                /* sum[e][i] += sum over j of v * score */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(v + j0 * v_row,
+                    v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v3 seen[2];
+                        if (finite_v3(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
+                        const int64_t t_7 = n_k - n_q;
+                        const int t_8 = (chunk * 16) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_7)) &
+                                (-(int64_t)t_8), mask_v3);
+                        }
+                        add_seen_v3(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    }
+                } else
+                    dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            }
+            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_9 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
+                const mask_v3 t_10 = t_9 == 0.0f;
+                for (int64_t e = 0; e < 16; e++) {
+                    store_v3(sum + e * 16 + i, pick_v3(t_10, splat_v3(0.0f),
+                        (load_v3(sum + e * 16 + i) + load_v3(sum_from_state + e * 16 + i)) / t_9));
+                }
+            }
+            if (saved_0) {
+                /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+                   1.0f / (row_sum + row_sum_from_state)) */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 t_11 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
+                    store_v3(row_sum + i, pick_v3(t_11 == 0.0f, splat_v3(0.0f), 1.0f / t_11));
+                }
+            }
+            /* out = sum, transposed back */
+            transpose_v3(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            if (saved_0) {
+                /* saved_0 = row_sum */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    saved_0[m * saved_0_head + (i0 + i)] = row_sum[i];
+            }
+        }
+    }
+}
+
+/* For a thread that works on the head alone: adds a chunk to the carried state. */
+TARGET_v3 APART void linear_elu_gradients_keys_alone_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 8) {
+        store_v3(state_sum + (chunk - chunk0) * 272 + f, splat_v3(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_v3 k_tile_12 = load_v3(k_tile + d * 16 + j);
+                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_12, k_tile_12 + 1.0f, exp_v3(min_v3(k_tile_12,
+                    splat_v3(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(k_tile + f * 16 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* carried[f][e] += sum over j of k_tile * v */
+        dot5_v3(j1 - j0, k_tile, v + j0 * v_row, v_row, carried, carried_compensation);
+    }
+}
+
+/* Adds to the carried state what the product of keys does not. */
+TARGET_v3 APART void linear_elu_gradients_fold_alone_v3(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried_sum += state_sum */
+        for (int64_t f = f0; f < f1; f += 8) {
+            add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + (chunk - chunk0) * 272 + f),
+                splat_v3(1));
+        }
+    }
+}
+
+/* Runs the phases of a head, on every thread that works on it. */
+TARGET_v3 static void linear_elu_gradients_linear_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        linear_elu_gradients_begin_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* the carried state serves as the slot of each chunk */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            linear_elu_gradients_queries_v3(call, task, part, part->chunk0);
+            part->slots = slots;
+            linear_elu_gradients_keys_alone_v3(call, task, part, part->chunk0);
+            for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
+                linear_elu_gradients_fold_alone_v3(call, task, part, iteration);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                linear_elu_gradients_keys_v3(call, task, part, iteration);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+                for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                    linear_elu_gradients_fold_v3(call, task, part, iteration);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                linear_elu_gradients_queries_v3(call, task, part, iteration);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
+    }
+    synchronise(part);
+}
+
+/* Sets the states to those of no keys. */
+TARGET_v3 APART void linear_elu_gradients_linear_saved_begin_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 64); /* [f: 16] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += 8) {
+        store_v3(carried_sum + f, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + f, splat_v3(0.0f));
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void linear_elu_gradients_linear_saved_keys_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 8) {
+        store_v3(state_sum + (chunk - chunk0) * 16 + f, splat_v3(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 16 + j);
+                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v3(min_v3(k_tile_0,
+                    splat_v3(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(k_tile + f * 16 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_sum[(chunk - chunk0) * 16 + f] += total;
+        }
+    }
+}
+
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+TARGET_v3 APART void linear_elu_gradients_linear_saved_fold_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 64); /* [f: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += 8) {
+            const vec_v3 before_sum_new1 = load_v3(carried_sum + f);
+            add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + (chunk - chunk0) * 16 + f),
+                splat_v3(1));
+            store_v3(state_sum + (chunk - chunk0) * 16 + f, before_sum_new1);
+        }
+    }
+}
+
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+TARGET_v3 APART void linear_elu_gradients_linear_saved_queries_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
+    float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const q_tile = (float *)(void *)(part->work + 1216); /* [d: 16, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 2240); /* [d: 16, j: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t d = 0; d < 16; d++) {
+                    const vec_v3 q_tile_2 = load_v3(q_tile + d * 16 + i);
+                    store_v3(q_tile + d * 16 + i, pick_v3(0.0f < q_tile_2, q_tile_2 + 1.0f, exp_v3(min_v3(q_tile_2,
+                        splat_v3(0.0f)))));
+                }
+            }
+            /* row_sum_from_state = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(row_sum_from_state + i, splat_v3(0.0f));
+            }
+            /* row_sum_from_state += q_tile * state_sum */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                vec_v3 row_sum_from_state_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    row_sum_from_state_in[vector] = (vec_v3){0};
+                }
+                for (int64_t f = 0; f < 16; f++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_from_state_in[vector] += load_v3(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) * 16
+                            + f]);
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                    store_v3(row_sum_from_state + i, load_v3(row_sum_from_state + i) + row_sum_from_state_in[vector]);
+                }
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                store_v3(row_sum + i, splat_v3(0.0f));
+                store_v3(row_sum_compensation + i, splat_v3(0.0f));
+            }
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+                const int64_t j1 = min(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    for (int64_t d = 0; d < 16; d++) {
+                        const vec_v3 k_tile_2_3 = load_v3(k_tile_2 + d * 16 + j);
+                        store_v3(k_tile_2 + d * 16 + j, pick_v3(0.0f < k_tile_2_3, k_tile_2_3 + 1.0f,
+                            exp_v3(min_v3(k_tile_2_3, splat_v3(0.0f)))));
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                dot2_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
+                    const int64_t t_4 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_5 = (i0 + i + lane_v3) + t_4;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_5) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(score + j * 16 + i),
+                                splat_v3(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                    vec_v3 row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        row_sum_in[vector] = (vec_v3){0};
+                    }
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                            row_sum_in[vector] += load_v3(score + j * 16 + i);
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
+                    }
+                }
+            }
+            /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f, 1.0f / (row_sum + row_sum_from_state)) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 t_6 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
+                store_v3(row_sum + i, pick_v3(t_6 == 0.0f, splat_v3(0.0f), 1.0f / t_6));
+            }
+            /* saved_0 = row_sum */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                saved_0[m * saved_0_head + (i0 + i)] = row_sum[i];
+        }
+    }
+}
+
+/* Runs the phases of a head, on every thread that works on it. */
+TARGET_v3 static void linear_elu_gradients_linear_saved_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        linear_elu_gradients_linear_saved_begin_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linear_elu_gradients_linear_saved_keys_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                linear_elu_gradients_linear_saved_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linear_elu_gradients_linear_saved_queries_v3(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+TARGET_v3 static void linear_elu_gradients_linear_row_sums_v3(const struct call *call, int64_t task,
+    unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 16 - 1) / 16, i0 = (tiles - 1 - task % tiles) * 16,
+        i1 = min(i0 + 16, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const query_sum = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const out_tile = (float *)(void *)(work + 64); /* [e: 16, i: 16] */
+    float *const dout_tile = (float *)(void *)(work + 1088); /* [e: 16, i: 16] */
+    float *const saved_0_tile = (float *)(void *)(work + 2112); /* [i: 16] */
+    /* out_tile = out, with zeros beyond the last row */
+    transpose_v3(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t e = 0; e < 16; e++) out_tile[e * 16 + i] = 0;
+    /* dout_tile = dout, with zeros beyond the last row */
+    transpose_v3(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+        for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
+    /* saved_0_tile = saved_0, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+        saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
+    /* query_sum = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_sum + i, splat_v3(0.0f));
+    }
+    /* query_sum += dout_tile * neg(out_tile) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+        vec_v3 query_sum_in[2];
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+            query_sum_in[vector] = (vec_v3){0};
+        }
+        for (int64_t e = 0; e < 16; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                query_sum_in[vector] += load_v3(dout_tile + e * 16 + i) * (-load_v3(out_tile + e * 16 + i));
+            }
+        }
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+            store_v3(query_sum + i, load_v3(query_sum + i) + query_sum_in[vector]);
+        }
+    }
+    /* query_sum = query_sum * saved_0_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 8) {
+        store_v3(query_sum + i, load_v3(query_sum + i) * load_v3(saved_0_tile + i));
+    }
+    /* row_0 = query_sum */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        row_0[(i0 + i)] = query_sum[i];
+}
+
+/* Sets the states to those of no keys. */
+TARGET_v3 APART void linear_elu_gradients_linear_dq_begin_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += 8) {
+        store_v3(carried_sum + f, splat_v3(0.0f));
+        store_v3(carried_sum_compensation + f, splat_v3(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 16; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + f * 16 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + f * 16 + e, splat_v3(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET_v3 APART void linear_elu_gradients_linear_dq_keys_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 8) {
+        store_v3(state_sum + (chunk - chunk0) * 272 + f, splat_v3(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_v3 k_tile_0 = load_v3(k_tile + d * 16 + j);
+                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v3(min_v3(k_tile_0,
+                    splat_v3(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(k_tile + f * 16 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* state[f][e] = sum over j of k_tile * v */
+        dot0_v3(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
+    }
+}
+
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+TARGET_v3 APART void linear_elu_gradients_linear_dq_fold_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += 8) {
+            const vec_v3 before_sum_new1 = load_v3(carried_sum + f);
+            add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + (chunk - chunk0) * 272 + f),
+                splat_v3(1));
+            store_v3(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
+        }
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 16; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 before_new2 = load_v3(carried + f * 16 + e);
+                    add_v3(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                        load_v3(state + (chunk - chunk0) * 272 + f * 16 + e), splat_v3(1));
+                    store_v3(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+                }
+            }
+        }
+    }
+}
+
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 1024); /* [f: 16, i: 16] */
+    float *const query = (float *)(void *)(part->work + 2048); /* [f: 16, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 3072); /* [d: 16, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [d: 16, i: 16] */
+    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    const int64_t dq_head = call->p.dq.head;
+    float *const dout_tile = (float *)(void *)(part->work + 5120); /* [e: 16, i: 16] */
+    float *const saved_0_tile = (float *)(void *)(part->work + 0); /* [i: 16] */
+    float *const row_0_tile = (float *)(void *)(part->work + 6144); /* [i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 6208); /* [d: 16, j: 16] */
+    float *const q_tile = (float *)(void *)(part->work + 7232); /* [d: 16, i: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* dout_tile = dout, with zeros beyond the last row */
+            transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
+            /* saved_0_tile = saved_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
+            /* row_0_tile = row_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            /* dout_tile = dout_tile * saved_0_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 saved_0_tile_3 = load_v3(saved_0_tile + i);
+                for (int64_t e = 0; e < 16; e++) {
+                    store_v3(dout_tile + e * 16 + i, load_v3(dout_tile + e * 16 + i) * saved_0_tile_3);
+                }
+            }
+            /* sum_from_state[f][i] = sum over e of state * dout_tile */
+            dot6_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 272, dout_tile, sum_from_state);
+            /* query = row_0_tile * state_sum */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                const vec_v3 row_0_tile_4 = load_v3(row_0_tile + i);
+                for (int64_t f = 0; f < 16; f++) {
+                    store_v3(query + f * 16 + i, row_0_tile_4 * (state_sum[(chunk - chunk0) * 272 + f]));
+                }
+            }
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
+                for (int64_t d = 0; d < 16; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
+                        store_v3(sum + d * 16 + i, splat_v3(0.0f));
+                        store_v3(sum_compensation + d * 16 + i, splat_v3(0.0f));
+                    }
+                }
+            }
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+                const int64_t j1 = min(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
+                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                    for (int64_t d = 0; d < 16; d++) {
+                        const vec_v3 k_tile_2_5 = load_v3(k_tile_2 + d * 16 + j);
+                        store_v3(k_tile_2 + d * 16 + j, pick_v3(0.0f < k_tile_2_5, k_tile_2_5 + 1.0f,
+                            exp_v3(min_v3(k_tile_2_5, splat_v3(0.0f)))));
+                    }
+                }
+                /* score[j][i] = sum over e of v * dout_tile */
+                dot7_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
+                /* score = score + row_0_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 8) {
+                    const vec_v3 row_0_tile_6 = load_v3(row_0_tile + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_v3(score + j * 16 + i, load_v3(score + j * 16 + i) + row_0_tile_6);
+                    }
+                }
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
+                    const int64_t t_7 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const ints_v3 t_8 = (i0 + i + lane_v3) + t_7;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_8) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(score + j * 16 + i),
+                                splat_v3(0.0f)));
+                        }
+                    }
+                }
+                /* sum[d][i] += sum over j of k_tile_2 * score */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_v3(k_tile_2, 16,
+                    16, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot8_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, score, sum, sum_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_v3 seen[2];
+                        if (finite_v3(k_tile_2 + j * 1, 16, 16, 1)) continue;
+                        const int64_t t_9 = n_k - n_q;
+                        const int t_10 = (chunk * 16) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 8) {
+                            seen[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + t_9)) &
+                                (-(int64_t)t_10), mask_v3);
+                        }
+                        add_seen_v3(16, sum, 16, k_tile_2 + j * 1, 16, score + j * 16, seen, i1 - i0);
+                    }
+                } else
+                    dot9_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, score, sum, sum_compensation);
+            }
+            /* q_tile = ((sum_from_state + query) + sum) * select(0.0f < q_tile, 1.0f, select(0.0f < q_tile,
+               q_tile + 1.0f, exp(min(q_tile, 0.0 ... */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t d = 0; d < 16; d++) {
+                    const vec_v3 q_tile_11 = load_v3(q_tile + d * 16 + i);
+                    const mask_v3 t_12 = 0.0f < q_tile_11;
+                    store_v3(q_tile + d * 16 + i, ((load_v3(sum_from_state + d * 16 + i) + load_v3(query + d * 16 + i))
+                        + load_v3(sum + d * 16 + i)) * pick_v3(t_12, splat_v3(1.0f), pick_v3(t_12, q_tile_11 + 1.0f,
+                        exp_v3(min_v3(q_tile_11, splat_v3(0.0f))))));
+                }
+            }
+            if (dq) {
+                /* dq = q_tile, transposed back */
+                transpose_v3(q_tile, 16, 16, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+            }
+        }
+    }
+}
+
+/* For a thread that works on the head alone: adds a chunk to the carried state. */
+TARGET_v3 APART void linear_elu_gradients_linear_dq_keys_alone_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 8) {
+        store_v3(state_sum + (chunk - chunk0) * 272 + f, splat_v3(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_v3 k_tile_13 = load_v3(k_tile + d * 16 + j);
+                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_13, k_tile_13 + 1.0f, exp_v3(min_v3(k_tile_13,
+                    splat_v3(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_v3 lane_sums = splat_v3(0);
+            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                const vec_v3 term = load_v3(k_tile + f * 16 + j);
+                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
+                    term, splat_v3(0));
+            }
+            const float total = lane_sum_v3(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* carried[f][e] += sum over j of k_tile * v */
+        dot5_v3(j1 - j0, k_tile, v + j0 * v_row, v_row, carried, carried_compensation);
+    }
+}
+
+/* Adds to the carried state what the product of keys does not. */
+TARGET_v3 APART void linear_elu_gradients_linear_dq_fold_alone_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried_sum += state_sum */
+        for (int64_t f = f0; f < f1; f += 8) {
+            add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + (chunk - chunk0) * 272 + f),
+                splat_v3(1));
+        }
+    }
+}
+
+/* Runs the phases of a head, on every thread that works on it. */
+TARGET_v3 static void linear_elu_gradients_linear_dq_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        linear_elu_gradients_linear_dq_begin_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* the carried state serves as the slot of each chunk */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            linear_elu_gradients_linear_dq_queries_v3(call, task, part, part->chunk0);
+            part->slots = slots;
+            linear_elu_gradients_linear_dq_keys_alone_v3(call, task, part, part->chunk0);
+            for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
+                linear_elu_gradients_linear_dq_fold_alone_v3(call, task, part, iteration);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                linear_elu_gradients_linear_dq_keys_v3(call, task, part, iteration);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+                for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                    linear_elu_gradients_linear_dq_fold_v3(call, task, part, iteration);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                linear_elu_gradients_linear_dq_queries_v3(call, task, part, iteration);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
+    }
+    synchronise(part);
+}
+
+/* Sets the states to those of no queries. */
+TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_begin_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16, e: 16] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 16] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 2112); /* [f: 16] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 16; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(carried + f * 16 + e, splat_v3(0.0f));
+                store_v3(carried_compensation + f * 16 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    if (dk) {
+        /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+        for (int64_t f = f0; f < f1; f += 8) {
+            store_v3(carried_2 + f, splat_v3(0.0f));
+            store_v3(carried_2_compensation + f, splat_v3(0.0f));
+        }
+    }
+}
+
+/* Sums the queries of a chunk, from zero, into its slot. */
+TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_queries_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [i: 16, e: 16] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    float *const q_tile = (float *)(void *)(part->work + 1024); /* [d: 16, i: 16] */
+    float *const row_0_tile = (float *)(void *)(part->work + 2048); /* [i: 16] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 16; f++) {
+        for (int64_t e_first = 0; e_first < 16; e_first += 16) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                store_v3(state + (chunk - chunk0) * 272 + f * 16 + e, splat_v3(0.0f));
+            }
+        }
+    }
+    if (dk) {
+        /* state_2 = 0.0f */
+        for (int64_t f = 0; f < 16; f += 8) {
+            store_v3(state_2 + (chunk - chunk0) * 272 + f, splat_v3(0.0f));
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - (n_k - n_q)),
+            i_end = min(n_q, ((chunks - chunk) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            if (dk) {
+                /* row_0_tile = row_0, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                    row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
+            }
+            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
+            for (int64_t i = 0; i < i1 - i0; i += 8) {
+                for (int64_t d = 0; d < 16; d++) {
+                    const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
+                    store_v3(q_tile + d * 16 + i, pick_v3(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_v3(min_v3(q_tile_0,
+                        splat_v3(0.0f)))));
+                }
+            }
+            /* key_features_2 = dout * saved_0 */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e_first = 0; e_first < 16; e_first += 16) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                        store_v3(key_features_2 + i * 16 + e, load_v3(dout + m * dout_head + (i0 + i) * dout_row + e) *
+                            (saved_0[m * saved_0_head + (i0 + i)]));
+                    }
+                }
+            }
+            /* state[f][e] += sum over i of q_tile * key_features_2 */
+            dot10_v3(i1 - i0, q_tile, key_features_2, state + (chunk - chunk0) * 272);
+            if (dk) {
+                /* state_2 += q_tile * row_0_tile */
+                for (int64_t f = 0; f < 16; f++) {
+                    vec_v3 lane_sums = splat_v3(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 row_0_tile_1 = load_v3(row_0_tile + i);
+                        const vec_v3 term = load_v3(q_tile + f * 16 + i) * row_0_tile_1;
+                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
+                            mask_v3), term, splat_v3(0));
+                    }
+                    const float total = lane_sum_v3(lane_sums);
+                    state_2[(chunk - chunk0) * 272 + f] += total;
+                }
+            }
+        }
+    }
+}
+
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_fold_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16, e: 16] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 16] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 2112); /* [f: 16] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 16; e_first += 16) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
+                    const vec_v3 before_new2 = load_v3(carried + f * 16 + e);
+                    add_v3(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                        load_v3(state + (chunk - chunk0) * 272 + f * 16 + e), splat_v3(1));
+                    store_v3(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+                }
+            }
+        }
+        if (dk) {
+            /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+            for (int64_t f = f0; f < f1; f += 8) {
+                const vec_v3 before_2_new3 = load_v3(carried_2 + f);
+                add_v3(carried_2 + f, carried_2_compensation + f, load_v3(state_2 + (chunk - chunk0) * 272 + f),
+                    splat_v3(1));
+                store_v3(state_2 + (chunk - chunk0) * 272 + f, before_2_new3);
+            }
+        }
+    }
+}
+
+/* The keys of a chunk: reads the state after the chunk, and its own queries. */
+TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
+    float *const query_features = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    float *const score = (float *)(void *)(part->work + 1024); /* [i: 16, j: 16] */
+    float *const score_2 = (float *)(void *)(part->work + 2048); /* [i: 16, j: 16] */
+    float *const sum = (float *)(void *)(part->work + 3072); /* [e: 16, j: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [e: 16, j: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 5120); /* [f: 16, j: 16] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 6144); /* [e: 16, j: 16] */
+    float *const query = (float *)(void *)(part->work + 7168); /* [f: 16, j: 16] */
+    float *const sum_2 = (float *)(void *)(part->work + 8192); /* [d: 16, j: 16] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 9216); /* [d: 16, j: 16] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
+    const int64_t dv_row = call->p.dv.row;
+    float *const k_tile = (float *)(void *)(part->work + 10240); /* [d: 16, j: 16] */
+    float *const v_tile = (float *)(void *)(part->work + 11264); /* [e: 16, j: 16] */
+    float *const q_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 16, i: 16] */
+    float *const dout_tile = (float *)(void *)(part->work + 13312); /* [e: 16, i: 16] */
+    float *const saved_0_tile = (float *)(void *)(part->work + 2048); /* [i: 16] */
+    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 16), j_end = min(n_k,
+        (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        if (dk) {
+            /* v_tile = v, with zeros beyond the last row */
+            transpose_v3(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++)
+                for (int64_t e = 0; e < 16; e++) v_tile[e * 16 + j] = 0;
+        }
+        /* query_features = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 8) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_v3 k_tile_4 = load_v3(k_tile + d * 16 + j);
+                store_v3(query_features + d * 16 + j, pick_v3(0.0f < k_tile_4, k_tile_4 + 1.0f, exp_v3(min_v3(k_tile_4,
+                    splat_v3(0.0f)))));
+            }
+        }
+        if (dv) {
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                for (int64_t e = 0; e < 16; e++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(sum + e * 16 + j, splat_v3(0.0f));
+                        store_v3(sum_compensation + e * 16 + j, splat_v3(0.0f));
+                    }
+                }
+            }
+        }
+        if (dk) {
+            /* sum_from_state[f][j] = sum over e of state * v_tile */
+            dot6_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 272, v_tile, sum_from_state);
+        }
+        if (dv) {
+            /* sum_from_state_2[e][j] = sum over f of state * query_features */
+            dot1_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 272, query_features, sum_from_state_2);
+        }
+        if (dk) {
+            /* query = state_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                for (int64_t f = 0; f < 16; f++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(query + f * 16 + j, splat_v3(state_2[(chunk - chunk0) * 272 + f]));
+                    }
+                }
+            }
+            /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                for (int64_t d = 0; d < 16; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(sum_2 + d * 16 + j, splat_v3(0.0f));
+                        store_v3(sum_2_compensation + d * 16 + j, splat_v3(0.0f));
+                    }
+                }
+            }
+        }
+        for (int64_t m = 0; m < members; m++) {
+            /* the ranges of i that some query of the tile may see */
+            struct attn_range i_range[] = {
+                {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 16) - 1) / 16) * 16) - n_k + n_q + 16},
+                {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+            };
+            const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
+            /* the ranges that every query of the tile sees */
+            struct attn_range i_inside[] = {
+                {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 16)) / 16) * 16) - n_k + n_q + 16},
+                {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+            };
+            const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
+            for (int64_t piece = 0; piece < i_ranges; piece++) {
+                for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 16) {
+                    const int64_t i1 = min(i0 + 16, i_end);
+                    /* q_tile_2 = q, with zeros beyond the last row */
+                    transpose_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16);
+                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                        for (int64_t d = 0; d < 16; d++) q_tile_2[d * 16 + i] = 0;
+                    /* dout_tile = dout, with zeros beyond the last row */
+                    transpose_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
+                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++)
+                        for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
+                    /* saved_0_tile = saved_0, with zeros beyond the last row */
+                    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
+                        saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
+                    /* q_tile_2 = select(0.0f < q_tile_2, q_tile_2 + 1.0f, exp(min(q_tile_2, 0.0f))) */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        for (int64_t d = 0; d < 16; d++) {
+                            const vec_v3 q_tile_2_5 = load_v3(q_tile_2 + d * 16 + i);
+                            store_v3(q_tile_2 + d * 16 + i, pick_v3(0.0f < q_tile_2_5, q_tile_2_5 + 1.0f,
+                                exp_v3(min_v3(q_tile_2_5, splat_v3(0.0f)))));
+                        }
+                    }
+                    if (dv) {
+                        /* score[i][j] = sum over d of q_tile_2 * query_features */
+                        dot2_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, query_features, score);
+                    }
+                    /* dout_tile = dout_tile * saved_0_tile */
+                    for (int64_t i = 0; i < i1 - i0; i += 8) {
+                        const vec_v3 saved_0_tile_6 = load_v3(saved_0_tile + i);
+                        for (int64_t e = 0; e < 16; e++) {
+                            store_v3(dout_tile + e * 16 + i, load_v3(dout_tile + e * 16 + i) * saved_0_tile_6);
+                        }
+                    }
+                    if (dk) {
+                        /* score_2[i][j] = sum over e of dout_tile * v_tile */
+                        dot2_v3(round_up(j1 - j0, 8), i1 - i0, dout_tile, v_tile, score_2);
+                    }
+                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                        if (dv) {
+                            /* score = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
+                               score, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                const ints_v3 t_7 = j0 + j + lane_v3;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const int64_t t_8 = (i0 + i) + n_k - n_q;
+                                    store_v3(score + i * 16 + j, pick_v3(__builtin_convertvector((t_7 <= t_8) &
+                                        (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_7), mask_v3),
+                                        load_v3(score + i * 16 + j), splat_v3(0.0f)));
+                                }
+                            }
+                        }
+                    }
+                    if (dv) {
+                        /* sum[e][j] += sum over i of dout_tile * score */
+                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v3(dout_tile, 16,
+                            16, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
+                            dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout_tile, score, sum, sum_compensation);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                mask_v3 seen[2];
+                                if (finite_v3(dout_tile + i * 1, 16, 16, 1)) continue;
+                                const int64_t t_10 = (i0 + i) + n_k - n_q;
+                                const int64_t t_11 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
+                                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                    const ints_v3 t_9 = j0 + j + lane_v3;
+                                    seen[j / 8] = __builtin_convertvector((t_9 <= t_10) & (t_11 <= t_9), mask_v3);
+                                }
+                                add_seen_v3(16, sum, 16, dout_tile + i * 1, 16, score + i * 16, seen, j1 - j0);
+                            }
+                        } else
+                            dot9_v3(round_up(j1 - j0, 8), i1 - i0, dout_tile, score, sum, sum_compensation);
+                    }
+                    if (dk) {
+                        /* score_2 = score_2 + row_0 */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                                    store_v3(score_2 + i * 16 + j, load_v3(score_2 + i * 16 + j) + (row_0[m * row_0_head
+                                        + (i0 + i)]));
+                                }
+                            }
+                        }
+                    }
+                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                        if (dk) {
+                            /* score_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q),
+                               0) / 16) * 16) <= j), score_2, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                const ints_v3 t_12 = j0 + j + lane_v3;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const int64_t t_13 = (i0 + i) + n_k - n_q;
+                                    store_v3(score_2 + i * 16 + j, pick_v3(__builtin_convertvector((t_12 <= t_13) &
+                                        (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_12), mask_v3),
+                                        load_v3(score_2 + i * 16 + j), splat_v3(0.0f)));
+                                }
+                            }
+                        }
+                    }
+                    if (dk) {
+                        /* sum_2[d][j] += sum over i of q_tile_2 * score_2 */
+                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v3(q_tile_2, 16, 16,
+                            i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
+                            dot8_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                mask_v3 seen[2];
+                                if (finite_v3(q_tile_2 + i * 1, 16, 16, 1)) continue;
+                                const int64_t t_15 = (i0 + i) + n_k - n_q;
+                                const int64_t t_16 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
+                                for (int64_t j = 0; j < j1 - j0; j += 8) {
+                                    const ints_v3 t_14 = j0 + j + lane_v3;
+                                    seen[j / 8] = __builtin_convertvector((t_14 <= t_15) & (t_16 <= t_14), mask_v3);
+                                }
+                                add_seen_v3(16, sum_2, 16, q_tile_2 + i * 1, 16, score_2 + i * 16, seen, j1 - j0);
+                            }
+                        } else
+                            dot9_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+                    }
+                }
+            }
+        }
+        if (dk) {
+            /* sum_2 = ((sum_from_state + query) + sum_2) * select(0.0f < k_tile, 1.0f, query_features) */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                for (int64_t d = 0; d < 16; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(sum_2 + d * 16 + j, ((load_v3(sum_from_state + d * 16 + j) + load_v3(query + d * 16 +
+                            j)) + load_v3(sum_2 + d * 16 + j)) * pick_v3(0.0f < load_v3(k_tile + d * 16 + j),
+                            splat_v3(1.0f), load_v3(query_features + d * 16 + j)));
+                    }
+                }
+            }
+        }
+        if (dv) {
+            /* sum = sum + sum_from_state_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
+                for (int64_t e = 0; e < 16; e++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
+                        store_v3(sum + e * 16 + j, load_v3(sum + e * 16 + j) + load_v3(sum_from_state_2 + e * 16 + j));
+                    }
+                }
+            }
+        }
+        if (dk) {
+            /* dk = sum_2, transposed back */
+            transpose_v3(sum_2, 16, 16, j1 - j0, dk + j0 * dk_row, dk_row);
+        }
+        if (dv) {
+            /* dv = sum, transposed back */
+            transpose_v3(sum, 16, 16, j1 - j0, dv + j0 * dv_row, dv_row);
+        }
+    }
+}
+
+/* Runs the phases of a head, on every thread that works on it. */
+TARGET_v3 static void linear_elu_gradients_linear_dk_dv_v3(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        linear_elu_gradients_linear_dk_dv_begin_v3(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linear_elu_gradients_linear_dk_dv_queries_v3(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                linear_elu_gradients_linear_dk_dv_fold_v3(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linear_elu_gradients_linear_dk_dv_keys_v3(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+#endif
+
+/* ==== generic ==== */
+
+/* Each of these types has 4 elements:
+   - vec_any: numbers
+   - mask_any: results of comparisons
+   - ints_any: positions
+   - wide_any: doubles */
+typedef float vec_any __attribute__((vector_size(16)));
+typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
+typedef int32_t mask_any __attribute__((vector_size(16)));
+typedef int64_t ints_any __attribute__((vector_size(32)));
+INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
+INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
+INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
+
+/* Returns a in the lanes where the mask is set, and b in all other lanes. */
+INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
+
+static const ints_any lane_any = {0, 1, 2, 3};
+INLINE vec_any min_any(vec_any a, vec_any b) { return pick_any((mask_any)(b < a), b, a); }
+
+/* 2^x, with a relative error below 1e-8. 0 below -127.0f; NaN stays NaN. */
+INLINE vec_any exp2_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
+    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
+    const vec_any t = x + 12582912.0f; /* the integer nearest to x is in the low bits of t */
+    const vec_any f = x - (t - 12582912.0f);
+    vec_any p = f * 0.00015453163f + 0.0013390863f;
+    p = p * f + 0.0096180826f;
+    p = p * f + 0.055503571f;
+    p = p * f + 0.24022651f;
+    p = p * f + 0.69314719f;
+    p = p * f + 1.0f;
+    return p * (vec_any)(((mask_any)t + 127) << 23);
+}
+
+/* e^x as 2^n 2^f, with f from a remainder in two parts. NaN stays NaN. */
+INLINE vec_any exp_any(vec_any x)
+{
+    x = pick_any((mask_any)(x < -89.0f), splat_any(-89.0f), x);
+    x = pick_any((mask_any)(x > 89.0f), splat_any(89.0f), x);
+    const vec_any t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+    const vec_any r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
+    return exp2_any(r * 1.44269504f) * exp2_any(n);
+}
+
+/* Returns the sum over the lanes. */
+INLINE float lane_sum_any(vec_any x)
+{
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
+    return x[0];
+}
+
+/* Transposes 4 vectors. Each step swaps one bit of the row number with the same bit of the column number. */
+INLINE void exchange_any(vec_any *t)
+{
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 1)) {
+            const vec_any a = t[r], b = t[r + 1];
+            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+        }
+    UNROLL for (int r = 0; r < 4; r++)
+        if (!(r & 2)) {
+            const vec_any a = t[r], b = t[r + 2];
+            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+        }
+}
+
+/* to[y][x] = from[x][y], in squares, so every cache line is written whole. Rows are prefetched 64 rows early. */
+APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
+    int64_t to_row)
+{
+    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
+    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
+        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
+        vec_any t[4];
+        UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(from + (row + r + 64) * from_row + column, 0, 2);
+        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
+        exchange_any(t);
+        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
+    }
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole ? deep : 0; column < columns; column++)
+            to[column * to_row + row] = from[row * from_row + column];
+}
+/* *sum = *sum * factor + x. *compensation carries the rounding error to the next addition (Kahan). */
+INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
+{
+    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
+    store_any(compensation, more - (new - old));
+    store_any(sum, new);
+}
+
+typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
+typedef uint32_t bit_any __attribute__((may_alias));
+
+/* Whether all these numbers are finite. For infinity and NaN all bits of the exponent are set, so the addition carries
+   into the sign. */
+APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
+{
+    bits_any found = {0};
+    uint32_t one = 0;
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        int64_t c = 0;
+        for (; c + 4 <= columns; c += 4)
+            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
+    }
+    for (int k = 0; k < 4; k++) one |= found[k];
+    return one <= 0x7fffffff;
+}
+
+/* For each row r < rows with an infinite or NaN values[r * step]: adds values[r * step] * weights to row r of the sums,
+   in the lanes that see it. */
+APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
+    const float *weights, const mask_any *seen, int64_t lanes)
+{
+    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
+        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
+            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
+                load_any(sum + x)));
+}
+
+/* sum[r][x] = sum over t of a[r][t] * b[t][x] for up to 6 rows and `vectors` vectors of x, in registers. `update` is
+   what happens to c:
+   - 0: c = sum
+   - 1: c = c + sum
+   - 2: c = c * factor[x] + sum
+   - 3: as 2 (factor NULL: 1), with compensated summation
+   With `early`, if that exists and is not 0, each step prefetches the row of b that is needed `early` steps later. One
+   row at a time, because a core can have only a few cache misses in flight. */
+INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
+    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    vec_any sum[6][2];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
+    for (int64_t t = 0; t < steps; t++, a += a_step, b += b_step) {
+        vec_any x[2];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
+        UNROLL for (int r = 0; r < rows; r++) {
+            const float y = a[r * a_row];
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
+        }
+    }
+    UNROLL for (int v = 0; v < vectors; v++) {
+        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
+        UNROLL for (int r = 0; r < rows; r++) {
+            float *const to = c + r * c_row + v * 4;
+            if (update == 3) {
+                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
+                continue;
+            }
+            store_any(to, update == 0 ? sum[r][v]
+                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
+        }
+    }
+}
+
+/* block_any; if it sets c (update 0) and there are more than 2 * `span` terms, it sums spans of them separately,
+   because
+   rounding errors grow with the number of terms. */
+INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
+    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
+    const float *factor, float *compensation)
+{
+    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
+    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (update == 0)
+        for (int64_t t = first; t < steps; t += span)
+            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
+                c_row, 1, NULL, NULL);
+}
+
+/* parts_any for any number of rows and `lanes` lanes, a multiple of `vectors` vectors. `tail` is rows % 6 if that is
+   known at compile time, else -1. */
+INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    for (int64_t x = 0; x < lanes; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        int64_t r = 0;
+        for (; r + 6 <= rows; r += 6)
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
+                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
+        switch (tail >= 0 ? tail : rows - r) {
+        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
+            c_row, update, f, left ? left + r * c_row : NULL); break;
+        }
+    }
+}
+
+/* A product of any number of rows, one vector of lanes at a time. */
+APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
+    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
+    const float *factor, float *compensation)
+{
+    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
+    for (int64_t t = 0; t < steps; t += most) {
+        const int64_t some = min(most, steps - t);
+        const float *const from = a + t * a_step;
+        const int now = t > 0 ? 1 : update;
+        for (int64_t x = 0; x < lanes; x += 4) {
+            const float *const f = factor ? factor + x : NULL;
+            float *const left = compensation ? compensation + x : NULL;
+            for (int64_t r = 0; r < rows; r += 6)
+                switch (min(rows - r, 6)) {
+        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
+            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
+            c_row, now, f, left ? left + r * c_row : NULL); break;
+                }
+        }
+    }
+}
+
+/* The number of lanes, a multiple of a vector, that are computed in blocks of `vectors` vectors. The last block counts
+   if more than half of it is used; the arrays have room for whole blocks. */
+INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
+{
+    const int64_t block = vectors * 4;
+    return (lanes + (block - 1) / 2) / block * block;
+}
+
+/* A product of any number of rows and of `lanes` lanes, a multiple of a vector. */
+INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    const int64_t x = lanes_in_blocks_any(vectors, lanes);
+    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
+        factor, compensation);
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
+            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_any with rows of a from memory, which it prefetches 64 rows early. It also prefetches the rows of `next`, of
+   `width` numbers, for a later product. */
+INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
+    const int64_t width)
+{
+    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
+        in_blocks = lanes_in_blocks_any(vectors, lanes);
+    int64_t x = 0;
+    for (; x < in_blocks; x += vectors * 4) {
+        const float *const f = factor ? factor + x : NULL;
+        float *const left = compensation ? compensation + x : NULL;
+        for (int64_t r = 0; r < whole; r += 6) {
+            for (int64_t k = r; k < r + 6 && x == 0; k++) {
+                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
+                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
+            }
+            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
+                update, f, left ? left + r * c_row : NULL);
+        }
+        dot_any(vectors, vectors * 4, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
+            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
+    }
+    if (x < lanes)
+        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
+}
+
+/* dot_any with 0 in place of infinity and NaN in a. It copies one row at a time, of whole pairs. */
+INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
+        int64_t c_row,
+    const int update, const float *factor, float *compensation)
+{
+    float row[16];
+    (void)tail;
+    for (int64_t r = 0; r < rows; r++, a += a_row) {
+        for (int64_t t = 0; t < steps; t++) {
+            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
+        }
+        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
+            update, factor, compensation ? compensation + r * c_row : NULL);
+    }
+}
+
+/* The products of the code below, each compiled once: dot_any with its constant arguments. */
+APART void dot0_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    dot_any(/*vectors=*/2, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot5_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c, float *compensation)
+{
+    dot_any(/*vectors=*/2, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        b_step, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot6_any(int64_t lanes, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/16, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+APART void dot7_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0);
+}
+APART void dot8_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot9_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+APART void dot10_any(int64_t steps, const float *a, const float *b, float *c)
+{
+    dot_any(/*vectors=*/2, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+
+/* Sets the states to those of no keys. */
+APART void linear_elu_gradients_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += 4) {
+        store_any(carried_sum + f, splat_any(0.0f));
+        store_any(carried_sum_compensation + f, splat_any(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 16; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + f * 16 + e, splat_any(0.0f));
+                store_any(carried_compensation + f * 16 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void linear_elu_gradients_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 4) {
+        store_any(state_sum + (chunk - chunk0) * 272 + f, splat_any(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_any k_tile_0 = load_any(k_tile + d * 16 + j);
+                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_any(min_any(k_tile_0,
+                    splat_any(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(k_tile + f * 16 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* state[f][e] = sum over j of k_tile * v */
+        dot0_any(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
+    }
+}
+
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+APART void linear_elu_gradients_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += 4) {
+            const vec_any before_sum_new1 = load_any(carried_sum + f);
+            add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + (chunk - chunk0) * 272 + f),
+                splat_any(1));
+            store_any(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
+        }
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 16; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any before_new2 = load_any(carried + f * 16 + e);
+                    add_any(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                        load_any(state + (chunk - chunk0) * 272 + f * 16 + e), splat_any(1));
+                    store_any(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+                }
+            }
+        }
+    }
+}
+
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+APART void linear_elu_gradients_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 1216); /* [e: 16, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 2240); /* [e: 16, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 3264); /* [e: 16, i: 16] */
+    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const int64_t out_head = call->p.out.head;
+    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q : NULL;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t d = 0; d < 16; d++) {
+                    const vec_any q_tile_3 = load_any(q_tile + d * 16 + i);
+                    store_any(q_tile + d * 16 + i, pick_any(0.0f < q_tile_3, q_tile_3 + 1.0f, exp_any(min_any(q_tile_3,
+                        splat_any(0.0f)))));
+                }
+            }
+            /* row_sum_from_state = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(row_sum_from_state + i, splat_any(0.0f));
+            }
+            /* row_sum_from_state += q_tile * state_sum */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_from_state_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    row_sum_from_state_in[vector] = (vec_any){0};
+                }
+                for (int64_t f = 0; f < 16; f++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_from_state_in[vector] += load_any(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) *
+                            272 + f]);
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(row_sum_from_state + i, load_any(row_sum_from_state + i) + row_sum_from_state_in[vector]);
+                }
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(row_sum + i, splat_any(0.0f));
+                store_any(row_sum_compensation + i, splat_any(0.0f));
+            }
+            /* sum_from_state[e][i] = sum over f of state * q_tile */
+            dot1_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 272, q_tile, sum_from_state);
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                for (int64_t e = 0; e < 16; e++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(sum + e * 16 + i, splat_any(0.0f));
+                        store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
+                    }
+                }
+            }
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+                const int64_t j1 = min(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    for (int64_t d = 0; d < 16; d++) {
+                        const vec_any k_tile_2_4 = load_any(k_tile_2 + d * 16 + j);
+                        store_any(k_tile_2 + d * 16 + j, pick_any(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
+                            exp_any(min_any(k_tile_2_4, splat_any(0.0f)))));
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                dot2_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, q_tile, score);
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
+                    const int64_t t_5 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_6 = (i0 + i + lane_any) + t_5;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_6) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(score + j * 16 + i),
+                                splat_any(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_in[vector] = (vec_any){0};
+                    }
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_in[vector] += load_any(score + j * 16 + i);
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    }
+                }
+                /* sum[e][i] += sum over j of v * score */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(v + j0 * v_row,
+                    v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_any seen[4];
+                        if (finite_any(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
+                        const int64_t t_7 = n_k - n_q;
+                        const int t_8 = (chunk * 16) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_7)) &
+                                (-(int64_t)t_8), mask_any);
+                        }
+                        add_seen_any(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, seen, i1 - i0);
+                    }
+                } else
+                    dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+            }
+            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_9 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
+                const mask_any t_10 = t_9 == 0.0f;
+                for (int64_t e = 0; e < 16; e++) {
+                    store_any(sum + e * 16 + i, pick_any(t_10, splat_any(0.0f),
+                        (load_any(sum + e * 16 + i) + load_any(sum_from_state + e * 16 + i)) / t_9));
+                }
+            }
+            if (saved_0) {
+                /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+                   1.0f / (row_sum + row_sum_from_state)) */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any t_11 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
+                    store_any(row_sum + i, pick_any(t_11 == 0.0f, splat_any(0.0f), 1.0f / t_11));
+                }
+            }
+            /* out = sum, transposed back */
+            transpose_any(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row);
+            if (saved_0) {
+                /* saved_0 = row_sum */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    saved_0[m * saved_0_head + (i0 + i)] = row_sum[i];
+            }
+        }
+    }
+}
+
+/* For a thread that works on the head alone: adds a chunk to the carried state. */
+APART void linear_elu_gradients_keys_alone_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 4) {
+        store_any(state_sum + (chunk - chunk0) * 272 + f, splat_any(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_any k_tile_12 = load_any(k_tile + d * 16 + j);
+                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_12, k_tile_12 + 1.0f, exp_any(min_any(k_tile_12,
+                    splat_any(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(k_tile + f * 16 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* carried[f][e] += sum over j of k_tile * v */
+        dot5_any(j1 - j0, k_tile, v + j0 * v_row, v_row, carried, carried_compensation);
+    }
+}
+
+/* Adds to the carried state what the product of keys does not. */
+APART void linear_elu_gradients_fold_alone_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried_sum += state_sum */
+        for (int64_t f = f0; f < f1; f += 4) {
+            add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + (chunk - chunk0) * 272 + f),
+                splat_any(1));
+        }
+    }
+}
+
+/* Runs the phases of a head, on every thread that works on it. */
+static void linear_elu_gradients_linear_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        linear_elu_gradients_begin_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* the carried state serves as the slot of each chunk */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            linear_elu_gradients_queries_any(call, task, part, part->chunk0);
+            part->slots = slots;
+            linear_elu_gradients_keys_alone_any(call, task, part, part->chunk0);
+            for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
+                linear_elu_gradients_fold_alone_any(call, task, part, iteration);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                linear_elu_gradients_keys_any(call, task, part, iteration);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+                for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                    linear_elu_gradients_fold_any(call, task, part, iteration);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                linear_elu_gradients_queries_any(call, task, part, iteration);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
+    }
+    synchronise(part);
+}
+
+/* Sets the states to those of no keys. */
+APART void linear_elu_gradients_linear_saved_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 64); /* [f: 16] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += 4) {
+        store_any(carried_sum + f, splat_any(0.0f));
+        store_any(carried_sum_compensation + f, splat_any(0.0f));
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void linear_elu_gradients_linear_saved_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 4) {
+        store_any(state_sum + (chunk - chunk0) * 16 + f, splat_any(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_any k_tile_0 = load_any(k_tile + d * 16 + j);
+                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_any(min_any(k_tile_0,
+                    splat_any(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(k_tile + f * 16 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_sum[(chunk - chunk0) * 16 + f] += total;
+        }
+    }
+}
+
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+APART void linear_elu_gradients_linear_saved_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 64); /* [f: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += 4) {
+            const vec_any before_sum_new1 = load_any(carried_sum + f);
+            add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + (chunk - chunk0) * 16 + f),
+                splat_any(1));
+            store_any(state_sum + (chunk - chunk0) * 16 + f, before_sum_new1);
+        }
+    }
+}
+
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+APART void linear_elu_gradients_linear_saved_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
+    float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const q_tile = (float *)(void *)(part->work + 1216); /* [d: 16, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 2240); /* [d: 16, j: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t d = 0; d < 16; d++) {
+                    const vec_any q_tile_2 = load_any(q_tile + d * 16 + i);
+                    store_any(q_tile + d * 16 + i, pick_any(0.0f < q_tile_2, q_tile_2 + 1.0f, exp_any(min_any(q_tile_2,
+                        splat_any(0.0f)))));
+                }
+            }
+            /* row_sum_from_state = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(row_sum_from_state + i, splat_any(0.0f));
+            }
+            /* row_sum_from_state += q_tile * state_sum */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                vec_any row_sum_from_state_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    row_sum_from_state_in[vector] = (vec_any){0};
+                }
+                for (int64_t f = 0; f < 16; f++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_from_state_in[vector] += load_any(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) *
+                            16 + f]);
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                    store_any(row_sum_from_state + i, load_any(row_sum_from_state + i) + row_sum_from_state_in[vector]);
+                }
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                store_any(row_sum + i, splat_any(0.0f));
+                store_any(row_sum_compensation + i, splat_any(0.0f));
+            }
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+                const int64_t j1 = min(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    for (int64_t d = 0; d < 16; d++) {
+                        const vec_any k_tile_2_3 = load_any(k_tile_2 + d * 16 + j);
+                        store_any(k_tile_2 + d * 16 + j, pick_any(0.0f < k_tile_2_3, k_tile_2_3 + 1.0f,
+                            exp_any(min_any(k_tile_2_3, splat_any(0.0f)))));
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+                dot2_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, q_tile, score);
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
+                    const int64_t t_4 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_5 = (i0 + i + lane_any) + t_4;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_5) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(score + j * 16 + i),
+                                splat_any(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                    vec_any row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        row_sum_in[vector] = (vec_any){0};
+                    }
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                            row_sum_in[vector] += load_any(score + j * 16 + i);
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
+                    }
+                }
+            }
+            /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f, 1.0f / (row_sum + row_sum_from_state)) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any t_6 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
+                store_any(row_sum + i, pick_any(t_6 == 0.0f, splat_any(0.0f), 1.0f / t_6));
+            }
+            /* saved_0 = row_sum */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                saved_0[m * saved_0_head + (i0 + i)] = row_sum[i];
+        }
+    }
+}
+
+/* Runs the phases of a head, on every thread that works on it. */
+static void linear_elu_gradients_linear_saved_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        linear_elu_gradients_linear_saved_begin_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linear_elu_gradients_linear_saved_keys_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                linear_elu_gradients_linear_saved_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linear_elu_gradients_linear_saved_queries_any(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Task number `task`: one tile of queries of one head; `work` is the thread's part of the workspace. */
+static void linear_elu_gradients_linear_row_sums_any(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 16 - 1) / 16, i0 = (tiles - 1 - task % tiles) * 16,
+        i1 = min(i0 + 16, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
+    const int64_t out_row = call->p.out.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const query_sum = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const out_tile = (float *)(void *)(work + 64); /* [e: 16, i: 16] */
+    float *const dout_tile = (float *)(void *)(work + 1088); /* [e: 16, i: 16] */
+    float *const saved_0_tile = (float *)(void *)(work + 2112); /* [i: 16] */
+    /* out_tile = out, with zeros beyond the last row */
+    transpose_any(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t e = 0; e < 16; e++) out_tile[e * 16 + i] = 0;
+    /* dout_tile = dout, with zeros beyond the last row */
+    transpose_any(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+        for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
+    /* saved_0_tile = saved_0, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+        saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
+    /* query_sum = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_sum + i, splat_any(0.0f));
+    }
+    /* query_sum += dout_tile * neg(out_tile) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+        vec_any query_sum_in[2];
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+            query_sum_in[vector] = (vec_any){0};
+        }
+        for (int64_t e = 0; e < 16; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                query_sum_in[vector] += load_any(dout_tile + e * 16 + i) * (-load_any(out_tile + e * 16 + i));
+            }
+        }
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+            store_any(query_sum + i, load_any(query_sum + i) + query_sum_in[vector]);
+        }
+    }
+    /* query_sum = query_sum * saved_0_tile */
+    for (int64_t i = 0; i < i1 - i0; i += 4) {
+        store_any(query_sum + i, load_any(query_sum + i) * load_any(saved_0_tile + i));
+    }
+    /* row_0 = query_sum */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        row_0[(i0 + i)] = query_sum[i];
+}
+
+/* Sets the states to those of no keys. */
+APART void linear_elu_gradients_linear_dq_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += 4) {
+        store_any(carried_sum + f, splat_any(0.0f));
+        store_any(carried_sum_compensation + f, splat_any(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 16; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + f * 16 + e, splat_any(0.0f));
+                store_any(carried_compensation + f * 16 + e, splat_any(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+APART void linear_elu_gradients_linear_dq_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 4) {
+        store_any(state_sum + (chunk - chunk0) * 272 + f, splat_any(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_any k_tile_0 = load_any(k_tile + d * 16 + j);
+                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_any(min_any(k_tile_0,
+                    splat_any(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(k_tile + f * 16 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* state[f][e] = sum over j of k_tile * v */
+        dot0_any(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
+    }
+}
+
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+APART void linear_elu_gradients_linear_dq_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += 4) {
+            const vec_any before_sum_new1 = load_any(carried_sum + f);
+            add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + (chunk - chunk0) * 272 + f),
+                splat_any(1));
+            store_any(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
+        }
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 16; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any before_new2 = load_any(carried + f * 16 + e);
+                    add_any(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                        load_any(state + (chunk - chunk0) * 272 + f * 16 + e), splat_any(1));
+                    store_any(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+                }
+            }
+        }
+    }
+}
+
+/* The queries of a chunk: reads the state before the chunk, and its own keys. */
+APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 1024); /* [f: 16, i: 16] */
+    float *const query = (float *)(void *)(part->work + 2048); /* [f: 16, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 3072); /* [d: 16, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [d: 16, i: 16] */
+    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
+    const int64_t dq_row = call->p.dq.row;
+    const int64_t dq_head = call->p.dq.head;
+    float *const dout_tile = (float *)(void *)(part->work + 5120); /* [e: 16, i: 16] */
+    float *const saved_0_tile = (float *)(void *)(part->work + 0); /* [i: 16] */
+    float *const row_0_tile = (float *)(void *)(part->work + 6144); /* [i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 6208); /* [d: 16, j: 16] */
+    float *const q_tile = (float *)(void *)(part->work + 7232); /* [d: 16, i: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - (n_k - n_q)), i_end = min(n_q,
+            ((chunk + 1) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* dout_tile = dout, with zeros beyond the last row */
+            transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
+            /* saved_0_tile = saved_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
+            /* row_0_tile = row_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            /* dout_tile = dout_tile * saved_0_tile */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any saved_0_tile_3 = load_any(saved_0_tile + i);
+                for (int64_t e = 0; e < 16; e++) {
+                    store_any(dout_tile + e * 16 + i, load_any(dout_tile + e * 16 + i) * saved_0_tile_3);
+                }
+            }
+            /* sum_from_state[f][i] = sum over e of state * dout_tile */
+            dot6_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 272, dout_tile, sum_from_state);
+            /* query = row_0_tile * state_sum */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                const vec_any row_0_tile_4 = load_any(row_0_tile + i);
+                for (int64_t f = 0; f < 16; f++) {
+                    store_any(query + f * 16 + i, row_0_tile_4 * (state_sum[(chunk - chunk0) * 272 + f]));
+                }
+            }
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
+                for (int64_t d = 0; d < 16; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
+                        store_any(sum + d * 16 + i, splat_any(0.0f));
+                        store_any(sum_compensation + d * 16 + i, splat_any(0.0f));
+                    }
+                }
+            }
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + n_k - n_q); j0 < j_end; j0 += 16) {
+                const int64_t j1 = min(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16);
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                    for (int64_t d = 0; d < 16; d++) k_tile_2[d * 16 + j] = 0;
+                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
+                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                    for (int64_t d = 0; d < 16; d++) {
+                        const vec_any k_tile_2_5 = load_any(k_tile_2 + d * 16 + j);
+                        store_any(k_tile_2 + d * 16 + j, pick_any(0.0f < k_tile_2_5, k_tile_2_5 + 1.0f,
+                            exp_any(min_any(k_tile_2_5, splat_any(0.0f)))));
+                    }
+                }
+                /* score[j][i] = sum over e of v * dout_tile */
+                dot7_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
+                /* score = score + row_0_tile */
+                for (int64_t i = 0; i < i1 - i0; i += 4) {
+                    const vec_any row_0_tile_6 = load_any(row_0_tile + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        store_any(score + j * 16 + i, load_any(score + j * 16 + i) + row_0_tile_6);
+                    }
+                }
+                if ((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + (n_k - n_q))) && ((chunk * 16) <= j), score, 0.0f) */
+                    const int64_t t_7 = n_k - n_q;
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const ints_any t_8 = (i0 + i + lane_any) + t_7;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_8) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(score + j * 16 + i),
+                                splat_any(0.0f)));
+                        }
+                    }
+                }
+                /* sum[d][i] += sum over j of k_tile_2 * score */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + n_k - n_q + 1) < j1)) && !finite_any(k_tile_2, 16,
+                    16, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
+                    dot8_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, score, sum, sum_compensation);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        mask_any seen[4];
+                        if (finite_any(k_tile_2 + j * 1, 16, 16, 1)) continue;
+                        const int64_t t_9 = n_k - n_q;
+                        const int t_10 = (chunk * 16) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += 4) {
+                            seen[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + t_9)) &
+                                (-(int64_t)t_10), mask_any);
+                        }
+                        add_seen_any(16, sum, 16, k_tile_2 + j * 1, 16, score + j * 16, seen, i1 - i0);
+                    }
+                } else
+                    dot9_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, score, sum, sum_compensation);
+            }
+            /* q_tile = ((sum_from_state + query) + sum) * select(0.0f < q_tile, 1.0f, select(0.0f < q_tile,
+               q_tile + 1.0f, exp(min(q_tile, 0.0 ... */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t d = 0; d < 16; d++) {
+                    const vec_any q_tile_11 = load_any(q_tile + d * 16 + i);
+                    const mask_any t_12 = 0.0f < q_tile_11;
+                    store_any(q_tile + d * 16 + i, ((load_any(sum_from_state + d * 16 + i) + load_any(query + d * 16 +
+                        i)) + load_any(sum + d * 16 + i)) * pick_any(t_12, splat_any(1.0f), pick_any(t_12,
+                        q_tile_11 + 1.0f, exp_any(min_any(q_tile_11, splat_any(0.0f))))));
+                }
+            }
+            if (dq) {
+                /* dq = q_tile, transposed back */
+                transpose_any(q_tile, 16, 16, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row);
+            }
+        }
+    }
+}
+
+/* For a thread that works on the head alone: adds a chunk to the carried state. */
+APART void linear_elu_gradients_linear_dq_keys_alone_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += 4) {
+        store_any(state_sum + (chunk - chunk0) * 272 + f, splat_any(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_any k_tile_13 = load_any(k_tile + d * 16 + j);
+                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_13, k_tile_13 + 1.0f, exp_any(min_any(k_tile_13,
+                    splat_any(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            vec_any lane_sums = splat_any(0);
+            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                const vec_any term = load_any(k_tile + f * 16 + j);
+                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
+                    mask_any), term, splat_any(0));
+            }
+            const float total = lane_sum_any(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* carried[f][e] += sum over j of k_tile * v */
+        dot5_any(j1 - j0, k_tile, v + j0 * v_row, v_row, carried, carried_compensation);
+    }
+}
+
+/* Adds to the carried state what the product of keys does not. */
+APART void linear_elu_gradients_linear_dq_fold_alone_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried_sum += state_sum */
+        for (int64_t f = f0; f < f1; f += 4) {
+            add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + (chunk - chunk0) * 272 + f),
+                splat_any(1));
+        }
+    }
+}
+
+/* Runs the phases of a head, on every thread that works on it. */
+static void linear_elu_gradients_linear_dq_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        linear_elu_gradients_linear_dq_begin_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* the carried state serves as the slot of each chunk */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            linear_elu_gradients_linear_dq_queries_any(call, task, part, part->chunk0);
+            part->slots = slots;
+            linear_elu_gradients_linear_dq_keys_alone_any(call, task, part, part->chunk0);
+            for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
+                linear_elu_gradients_linear_dq_fold_alone_any(call, task, part, iteration);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                linear_elu_gradients_linear_dq_keys_any(call, task, part, iteration);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+                for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                    linear_elu_gradients_linear_dq_fold_any(call, task, part, iteration);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                linear_elu_gradients_linear_dq_queries_any(call, task, part, iteration);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
+    }
+    synchronise(part);
+}
+
+/* Sets the states to those of no queries. */
+APART void linear_elu_gradients_linear_dk_dv_begin_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16, e: 16] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 16] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 2112); /* [f: 16] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 16; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(carried + f * 16 + e, splat_any(0.0f));
+                store_any(carried_compensation + f * 16 + e, splat_any(0.0f));
+            }
+        }
+    }
+    if (dk) {
+        /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+        for (int64_t f = f0; f < f1; f += 4) {
+            store_any(carried_2 + f, splat_any(0.0f));
+            store_any(carried_2_compensation + f, splat_any(0.0f));
+        }
+    }
+}
+
+/* Sums the queries of a chunk, from zero, into its slot. */
+APART void linear_elu_gradients_linear_dk_dv_queries_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [i: 16, e: 16] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    float *const q_tile = (float *)(void *)(part->work + 1024); /* [d: 16, i: 16] */
+    float *const row_0_tile = (float *)(void *)(part->work + 2048); /* [i: 16] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 16; f++) {
+        for (int64_t e_first = 0; e_first < 16; e_first += 8) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                store_any(state + (chunk - chunk0) * 272 + f * 16 + e, splat_any(0.0f));
+            }
+        }
+    }
+    if (dk) {
+        /* state_2 = 0.0f */
+        for (int64_t f = 0; f < 16; f += 4) {
+            store_any(state_2 + (chunk - chunk0) * 272 + f, splat_any(0.0f));
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - (n_k - n_q)),
+            i_end = min(n_q, ((chunks - chunk) * 16) - (n_k - n_q)); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16);
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                for (int64_t d = 0; d < 16; d++) q_tile[d * 16 + i] = 0;
+            if (dk) {
+                /* row_0_tile = row_0, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                    row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
+            }
+            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
+            for (int64_t i = 0; i < i1 - i0; i += 4) {
+                for (int64_t d = 0; d < 16; d++) {
+                    const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
+                    store_any(q_tile + d * 16 + i, pick_any(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_any(min_any(q_tile_0,
+                        splat_any(0.0f)))));
+                }
+            }
+            /* key_features_2 = dout * saved_0 */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e_first = 0; e_first < 16; e_first += 8) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                        store_any(key_features_2 + i * 16 + e, load_any(dout + m * dout_head + (i0 + i) * dout_row + e)
+                            * (saved_0[m * saved_0_head + (i0 + i)]));
+                    }
+                }
+            }
+            /* state[f][e] += sum over i of q_tile * key_features_2 */
+            dot10_any(i1 - i0, q_tile, key_features_2, state + (chunk - chunk0) * 272);
+            if (dk) {
+                /* state_2 += q_tile * row_0_tile */
+                for (int64_t f = 0; f < 16; f++) {
+                    vec_any lane_sums = splat_any(0);
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any row_0_tile_1 = load_any(row_0_tile + i);
+                        const vec_any term = load_any(q_tile + f * 16 + i) * row_0_tile_1;
+                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
+                            mask_any), term, splat_any(0));
+                    }
+                    const float total = lane_sum_any(lane_sums);
+                    state_2[(chunk - chunk0) * 272 + f] += total;
+                }
+            }
+        }
+    }
+}
+
+/* Folds the slots of some chunks, in order, into some elements of the states. */
+APART void linear_elu_gradients_linear_dk_dv_fold_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16, e: 16] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 16] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 2112); /* [f: 16] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 16; e_first += 8) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
+                    const vec_any before_new2 = load_any(carried + f * 16 + e);
+                    add_any(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                        load_any(state + (chunk - chunk0) * 272 + f * 16 + e), splat_any(1));
+                    store_any(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+                }
+            }
+        }
+        if (dk) {
+            /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+            for (int64_t f = f0; f < f1; f += 4) {
+                const vec_any before_2_new3 = load_any(carried_2 + f);
+                add_any(carried_2 + f, carried_2_compensation + f, load_any(state_2 + (chunk - chunk0) * 272 + f),
+                    splat_any(1));
+                store_any(state_2 + (chunk - chunk0) * 272 + f, before_2_new3);
+            }
+        }
+    }
+}
+
+/* The keys of a chunk: reads the state after the chunk, and its own queries. */
+APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = call->q + b * call->p.q.batch + g * members * call->p.q.head;
+    const int64_t q_row = call->p.q.row;
+    const int64_t q_head = call->p.q.head;
+    const float *const k = call->k + b * call->p.k.batch + g * call->p.k.head;
+    const int64_t k_row = call->p.k.row;
+    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
+    const int64_t v_row = call->p.v.row;
+    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
+    const int64_t dout_row = call->p.dout.row;
+    const int64_t dout_head = call->p.dout.head;
+    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
+    float *const query_features = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    float *const score = (float *)(void *)(part->work + 1024); /* [i: 16, j: 16] */
+    float *const score_2 = (float *)(void *)(part->work + 2048); /* [i: 16, j: 16] */
+    float *const sum = (float *)(void *)(part->work + 3072); /* [e: 16, j: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [e: 16, j: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 5120); /* [f: 16, j: 16] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 6144); /* [e: 16, j: 16] */
+    float *const query = (float *)(void *)(part->work + 7168); /* [f: 16, j: 16] */
+    float *const sum_2 = (float *)(void *)(part->work + 8192); /* [d: 16, j: 16] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 9216); /* [d: 16, j: 16] */
+    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
+    const int64_t dk_row = call->p.dk.row;
+    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
+    const int64_t dv_row = call->p.dv.row;
+    float *const k_tile = (float *)(void *)(part->work + 10240); /* [d: 16, j: 16] */
+    float *const v_tile = (float *)(void *)(part->work + 11264); /* [e: 16, j: 16] */
+    float *const q_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 16, i: 16] */
+    float *const dout_tile = (float *)(void *)(part->work + 13312); /* [e: 16, i: 16] */
+    float *const saved_0_tile = (float *)(void *)(part->work + 2048); /* [i: 16] */
+    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 16), j_end = min(n_k,
+        (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        transpose_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16);
+        for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+            for (int64_t d = 0; d < 16; d++) k_tile[d * 16 + j] = 0;
+        if (dk) {
+            /* v_tile = v, with zeros beyond the last row */
+            transpose_any(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16);
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++)
+                for (int64_t e = 0; e < 16; e++) v_tile[e * 16 + j] = 0;
+        }
+        /* query_features = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t j = 0; j < j1 - j0; j += 4) {
+            for (int64_t d = 0; d < 16; d++) {
+                const vec_any k_tile_4 = load_any(k_tile + d * 16 + j);
+                store_any(query_features + d * 16 + j, pick_any(0.0f < k_tile_4, k_tile_4 + 1.0f,
+                    exp_any(min_any(k_tile_4, splat_any(0.0f)))));
+            }
+        }
+        if (dv) {
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                for (int64_t e = 0; e < 16; e++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(sum + e * 16 + j, splat_any(0.0f));
+                        store_any(sum_compensation + e * 16 + j, splat_any(0.0f));
+                    }
+                }
+            }
+        }
+        if (dk) {
+            /* sum_from_state[f][j] = sum over e of state * v_tile */
+            dot6_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 272, v_tile, sum_from_state);
+        }
+        if (dv) {
+            /* sum_from_state_2[e][j] = sum over f of state * query_features */
+            dot1_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 272, query_features, sum_from_state_2);
+        }
+        if (dk) {
+            /* query = state_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                for (int64_t f = 0; f < 16; f++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(query + f * 16 + j, splat_any(state_2[(chunk - chunk0) * 272 + f]));
+                    }
+                }
+            }
+            /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                for (int64_t d = 0; d < 16; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(sum_2 + d * 16 + j, splat_any(0.0f));
+                        store_any(sum_2_compensation + d * 16 + j, splat_any(0.0f));
+                    }
+                }
+            }
+        }
+        for (int64_t m = 0; m < members; m++) {
+            /* the ranges of i that some query of the tile may see */
+            struct attn_range i_range[] = {
+                {max(j0 + n_q - n_k, n_q - n_k), (((j1 - floor_mod(j1 - 1, 16) - 1) / 16) * 16) - n_k + n_q + 16},
+                {j0 + n_q - n_k, (0 <= (j1 - 1)) ? (-n_k + n_q) : 0},
+            };
+            const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
+            /* the ranges that every query of the tile sees */
+            struct attn_range i_inside[] = {
+                {max(j1 + n_q - n_k - 1, n_q - n_k), (((j0 - floor_mod(j0, 16)) / 16) * 16) - n_k + n_q + 16},
+                {j1 + n_q - n_k - 1, (0 <= j0) ? (-n_k + n_q) : 0},
+            };
+            const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
+            for (int64_t piece = 0; piece < i_ranges; piece++) {
+                for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 16) {
+                    const int64_t i1 = min(i0 + 16, i_end);
+                    /* q_tile_2 = q, with zeros beyond the last row */
+                    transpose_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16);
+                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                        for (int64_t d = 0; d < 16; d++) q_tile_2[d * 16 + i] = 0;
+                    /* dout_tile = dout, with zeros beyond the last row */
+                    transpose_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16);
+                    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++)
+                        for (int64_t e = 0; e < 16; e++) dout_tile[e * 16 + i] = 0;
+                    /* saved_0_tile = saved_0, with zeros beyond the last row */
+                    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
+                        saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
+                    /* q_tile_2 = select(0.0f < q_tile_2, q_tile_2 + 1.0f, exp(min(q_tile_2, 0.0f))) */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        for (int64_t d = 0; d < 16; d++) {
+                            const vec_any q_tile_2_5 = load_any(q_tile_2 + d * 16 + i);
+                            store_any(q_tile_2 + d * 16 + i, pick_any(0.0f < q_tile_2_5, q_tile_2_5 + 1.0f,
+                                exp_any(min_any(q_tile_2_5, splat_any(0.0f)))));
+                        }
+                    }
+                    if (dv) {
+                        /* score[i][j] = sum over d of q_tile_2 * query_features */
+                        dot2_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, query_features, score);
+                    }
+                    /* dout_tile = dout_tile * saved_0_tile */
+                    for (int64_t i = 0; i < i1 - i0; i += 4) {
+                        const vec_any saved_0_tile_6 = load_any(saved_0_tile + i);
+                        for (int64_t e = 0; e < 16; e++) {
+                            store_any(dout_tile + e * 16 + i, load_any(dout_tile + e * 16 + i) * saved_0_tile_6);
+                        }
+                    }
+                    if (dk) {
+                        /* score_2[i][j] = sum over e of dout_tile * v_tile */
+                        dot2_any(round_up(j1 - j0, 4), i1 - i0, dout_tile, v_tile, score_2);
+                    }
+                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                        if (dv) {
+                            /* score = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q), 0) / 16) * 16) <= j),
+                               score, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                const ints_any t_7 = j0 + j + lane_any;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const int64_t t_8 = (i0 + i) + n_k - n_q;
+                                    store_any(score + i * 16 + j, pick_any(__builtin_convertvector((t_7 <= t_8) &
+                                        (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_7), mask_any),
+                                        load_any(score + i * 16 + j), splat_any(0.0f)));
+                                }
+                            }
+                        }
+                    }
+                    if (dv) {
+                        /* sum[e][j] += sum over i of dout_tile * score */
+                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_any(dout_tile, 16,
+                            16, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
+                            dot8_any(round_up(j1 - j0, 4), i1 - i0, dout_tile, score, sum, sum_compensation);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                mask_any seen[4];
+                                if (finite_any(dout_tile + i * 1, 16, 16, 1)) continue;
+                                const int64_t t_10 = (i0 + i) + n_k - n_q;
+                                const int64_t t_11 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
+                                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                    const ints_any t_9 = j0 + j + lane_any;
+                                    seen[j / 4] = __builtin_convertvector((t_9 <= t_10) & (t_11 <= t_9), mask_any);
+                                }
+                                add_seen_any(16, sum, 16, dout_tile + i * 1, 16, score + i * 16, seen, j1 - j0);
+                            }
+                        } else
+                            dot9_any(round_up(j1 - j0, 4), i1 - i0, dout_tile, score, sum, sum_compensation);
+                    }
+                    if (dk) {
+                        /* score_2 = score_2 + row_0 */
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                                    store_any(score_2 + i * 16 + j, load_any(score_2 + i * 16 + j) + (row_0[m *
+                                        row_0_head + (i0 + i)]));
+                                }
+                            }
+                        }
+                    }
+                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                        if (dk) {
+                            /* score_2 = select((j <= (i + (n_k - n_q))) && (((max(i + (n_k - n_q),
+                               0) / 16) * 16) <= j), score_2, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                const ints_any t_12 = j0 + j + lane_any;
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const int64_t t_13 = (i0 + i) + n_k - n_q;
+                                    store_any(score_2 + i * 16 + j, pick_any(__builtin_convertvector((t_12 <= t_13) &
+                                        (((max((i0 + i) + n_k - n_q, 0) / 16) * 16) <= t_12), mask_any),
+                                        load_any(score_2 + i * 16 + j), splat_any(0.0f)));
+                                }
+                            }
+                        }
+                    }
+                    if (dk) {
+                        /* sum_2[d][j] += sum over i of q_tile_2 * score_2 */
+                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_any(q_tile_2, 16,
+                            16, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
+                            dot8_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                mask_any seen[4];
+                                if (finite_any(q_tile_2 + i * 1, 16, 16, 1)) continue;
+                                const int64_t t_15 = (i0 + i) + n_k - n_q;
+                                const int64_t t_16 = (max((i0 + i) + n_k - n_q, 0) / 16) * 16;
+                                for (int64_t j = 0; j < j1 - j0; j += 4) {
+                                    const ints_any t_14 = j0 + j + lane_any;
+                                    seen[j / 4] = __builtin_convertvector((t_14 <= t_15) & (t_16 <= t_14), mask_any);
+                                }
+                                add_seen_any(16, sum_2, 16, q_tile_2 + i * 1, 16, score_2 + i * 16, seen, j1 - j0);
+                            }
+                        } else
+                            dot9_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+                    }
+                }
+            }
+        }
+        if (dk) {
+            /* sum_2 = ((sum_from_state + query) + sum_2) * select(0.0f < k_tile, 1.0f, query_features) */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                for (int64_t d = 0; d < 16; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(sum_2 + d * 16 + j, ((load_any(sum_from_state + d * 16 + j) + load_any(query + d * 16
+                            + j)) + load_any(sum_2 + d * 16 + j)) * pick_any(0.0f < load_any(k_tile + d * 16 + j),
+                            splat_any(1.0f), load_any(query_features + d * 16 + j)));
+                    }
+                }
+            }
+        }
+        if (dv) {
+            /* sum = sum + sum_from_state_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
+                for (int64_t e = 0; e < 16; e++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
+                        store_any(sum + e * 16 + j, load_any(sum + e * 16 + j) + load_any(sum_from_state_2 + e * 16 +
+                            j));
+                    }
+                }
+            }
+        }
+        if (dk) {
+            /* dk = sum_2, transposed back */
+            transpose_any(sum_2, 16, 16, j1 - j0, dk + j0 * dk_row, dk_row);
+        }
+        if (dv) {
+            /* dv = sum, transposed back */
+            transpose_any(sum, 16, 16, j1 - j0, dv + j0 * dv_row, dv_row);
+        }
+    }
+}
+
+/* Runs the phases of a head, on every thread that works on it. */
+static void linear_elu_gradients_linear_dk_dv_any(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        linear_elu_gradients_linear_dk_dv_begin_any(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linear_elu_gradients_linear_dk_dv_queries_any(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                linear_elu_gradients_linear_dk_dv_fold_any(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            linear_elu_gradients_linear_dk_dv_keys_any(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* ==== which of them this machine runs ==== */
+struct version {
+    void (*rows)(const struct call *, int64_t, unsigned char *);
+    void (*head)(const struct call *, int64_t, struct part *); /* instead of rows */
+    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
+    size_t own;   /* bytes of workspace for each thread */
+    int64_t of_pair, of_token; /* approximate multiply-adds for a pair of a query and a key, or for a token; one is 0 */
+    int of_keys; /* a task is a tile of keys */
+    int saves;   /* stores the numbers of each row that backward needs */
+    int (*wanted)(const struct call *); /* whether a call wants an output of this part; NULL: the part always runs */
+    size_t shared, slot, slots; /* of the threads on a head; for a chunk; such slots that a thread brings */
+    int together; /* heads that all threads share: 0: none, 1: heads left over, 2: all heads */
+};
+
+static struct version version(int64_t n_k)
+{
+    (void)n_k;
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.head = linear_elu_gradients_linear_v4, .tile = 0, .own = 6336, .of_token = 272,
+            .saves = 1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.head = linear_elu_gradients_linear_v3, .tile = 0, .own = 6336, .of_token = 272,
+            .saves = 1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+#endif
+    return (struct version){.head = linear_elu_gradients_linear_any, .tile = 0, .own = 6336, .of_token = 272,
+        .saves = 1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+}
+
+
+static size_t bytes_a_thread(const struct version *v)
+{
+    return v->own + v->shared + v->slots * v->slot;
+}
+
+/* ==== the interface ==== */
+/* The default number of OpenMP threads can change between the call of _workspace and the call of _forward, and can
+   differ between the threads that make these calls. So the workspace has room for at least one thread per processor.
+   A call uses more threads than processors only if the workspace is large enough for them. */
+static size_t threads_served(const struct attn_problem *p)
+{
+    if (p->threads > 0) return (size_t)p->threads;
+#ifdef _OPENMP
+    return (size_t)max(omp_get_max_threads(), omp_get_num_procs());
+#else
+    return 1;
+#endif
+}
+
+static int thread_count(const struct attn_problem *p, size_t workspace_bytes, size_t bytes_a_thread)
+{
+    if (p->threads > 0) return p->threads;
+#ifdef _OPENMP
+    const int64_t served = (int64_t)(workspace_bytes / bytes_a_thread);
+    return (int)min(omp_get_max_threads(), max(omp_get_num_procs(), served));
+#else
+    (void)workspace_bytes;
+    (void)bytes_a_thread;
+    return 1;
+#endif
+}
+
+/* Sets `part` to the share of thread `number` in a head on which `there` threads work together. The workspace has room
+   for `threads` threads, the number that was requested. */
+static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
+    struct part *part)
+{
+    const size_t all = (size_t)threads;
+    part->number = number;
+    part->threads = there;
+    part->segments = 0;
+    part->work = workspace + (size_t)number * v->own;
+    part->shared = workspace + all * v->own;
+    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
+    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
+}
+
+size_t linear_elu_gradients_params_size(void)
+{
+    return 0;
+}
+
+int linear_elu_gradients_params_init(struct linear_elu_gradients_params *params, uint64_t seed, void *storage)
+{
+    (void)seed;
+    (void)storage;
+    if (!params) return ATTN_EPOINTER;
+    *params = (struct linear_elu_gradients_params){0};
+    return 0;
+}
+
+size_t linear_elu_gradients_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    const struct version this = version(problem->n_k);
+    return bytes_a_thread(&this) * threads_served(problem);
+}
+
+/* Returns whether this machine can run the version. */
+static int runs(const struct version *v)
+{
+    return v->rows || v->head;
+}
+
+/* This is the state of a call that threads work on. */
+struct work {
+    const struct call *call;
+    const struct version *this;
+    int64_t tasks, alone; /* after `alone` tasks, all threads work on one head at a time */
+    int threads;          /* the number of threads that was requested; OpenMP can provide fewer */
+    int there;            /* the number of threads that have started */
+    int64_t next;         /* the first task that no thread has taken */
+    unsigned char *workspace;
+    size_t bytes; /* the bytes of the workspace for each thread */
+    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
+};
+
+/* Threads number themselves, because omp_get_thread_num can come from a different OpenMP library than the threads. */
+INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
+INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
+
+/* Calls `on`, which takes a struct work, in all threads at once. */
+static void in_threads(struct work *w, void (*on)(void *work))
+{
+    const struct attn_team *const team = w->call->p.team;
+    if (w->threads == 1)
+        on(w);
+    else if (team)
+        team->run(on, w, (unsigned)w->threads, 0);
+    else {
+#ifdef _OPENMP
+#pragma omp parallel num_threads(w->threads)
+#endif
+        on(w);
+    }
+}
+
+static void work_on(void *work)
+{
+    struct work *const w = (struct work *)work;
+    const struct version *const this = w->this;
+    const int number = take_number(w);
+    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
+    struct part part = {.threads = 1, .window = 1, .work = own, .shared = own + this->own,
+        .slots = own + this->own + this->shared, .folded = w->folded, .team = w->call->p.team};
+    for (int64_t task; (task = take_task(w)) < w->alone;) {
+        if (this->head)
+            this->head(w->call, task, &part);
+        else
+            this->rows(w->call, task, own);
+    }
+    if (!this->head || w->alone == w->tasks) return;
+    part.threads = w->threads;
+    synchronise(&part); /* all threads have arrived, and no thread uses its own part of the workspace any more */
+    together(this, w->threads, number, w->there, w->workspace, &part);
+    for (int64_t task = w->alone; task < w->tasks; task++) this->head(w->call, task, &part);
+}
+
+/* Returns the number of threads that have enough work, at most `threads`. Waking a thread takes about as long as 2^18
+   multiply-adds. A head takes about 2^15 multiply-adds in addition to those for its pairs or tokens. */
+static int useful_threads(const struct attn_problem *p, const struct version *v, int threads)
+{
+    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
+            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15),
+        useful = (double)p->batch * (double)p->heads * of_head / (1 << 18);
+    return useful < 2 ? 1 : useful < threads ? (int)useful : threads;
+}
+
+/* Runs all tasks of a call. Each thread has `bytes` bytes of the workspace. */
+static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
+{
+    const struct attn_problem *const p = &call->p;
+    if (p->threads == 0) threads = useful_threads(p, this, threads);
+    struct work work = {.call = call, .this = this, .threads = threads, .workspace = workspace, .bytes = bytes};
+    const int64_t heads = this->tile == 0 || this->of_keys ? p->kv_heads : p->heads;
+    const int64_t positions = this->of_keys ? p->n_k : p->n_q;
+    int64_t tasks = p->batch * heads;
+    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
+    work.tasks = work.alone = tasks;
+    if (this->head && this->together) work.alone = this->together > 1 ? 0 : tasks / threads * threads;
+    in_threads(&work, work_on);
+    return 0;
+}
+
+/* Returns the bytes of one saved array, which has a number for each query of each head. */
+static size_t row_bytes(const struct attn_problem *p)
+{
+    return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(float), p->batch), p->heads), p->n_q));
+}
+
+static size_t saved_bytes(const struct attn_problem *p)
+{
+    return bytes_times(row_bytes(p), 1);
+}
+
+size_t linear_elu_gradients_saved(const struct attn_problem *problem)
+{
+    const size_t bytes = problem ? saved_bytes(problem) : 0;
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
+static void set_saved(struct call *call, unsigned char *saved)
+{
+    call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
+}
+
+int linear_elu_gradients_forward(const struct attn_problem *problem, const struct linear_elu_gradients_params *params,
+    const float *q, const float *k, const float *v,
+    float *out, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
+    const int error = attn_problem_check(problem, 16, 16, &call.p);
+    if (error) return error;
+    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
+    if (!q || !out || !workspace || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
+    const struct version this = version(call.p.n_k);
+    if (!runs(&this)) return ATTN_EMACHINE;
+    const size_t given = problem->workspace_bytes, bytes = bytes_a_thread(&this);
+    const size_t max_bytes = bytes;
+    const int threads = thread_count(problem, given, max_bytes);
+    if (given && given < max_bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    const size_t saved = saved_bytes(problem);
+    if (problem->saved && !bytes_fit(saved)) return ATTN_ESIZE;
+    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
+    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    if (problem->saved && this.saves) set_saved(&call, (unsigned char *)problem->saved);
+    return run(&call, &this, threads, (unsigned char *)workspace, bytes);
+}
+
+/* ==== the gradients ==== */
+/* The parts of backward run one after the other. The first part computes the saved values if forward did not save them.
+   Each later part computes gradients that share loops. */
+INLINE int wanted_0(const struct call *call) { return call->dq != NULL; }
+INLINE int wanted_1(const struct call *call) { return call->dk || call->dv; }
+
+static struct version part_version(int part, int64_t n_k)
+{
+    (void)n_k; /* whether versions differ by length depends on the target */
+    switch (part) {
+    case 0:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.head = linear_elu_gradients_linear_saved_v4, .tile = 0, .own = 3264, .of_token = 272,
+            .shared = 128, .slot = 64, .slots = 4, .together = 1};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.head = linear_elu_gradients_linear_saved_v3, .tile = 0, .own = 3264, .of_token = 272,
+            .shared = 128, .slot = 64, .slots = 4, .together = 1};
+#endif
+    return (struct version){.head = linear_elu_gradients_linear_saved_any, .tile = 0, .own = 3264, .of_token = 272,
+        .shared = 128, .slot = 64, .slots = 4, .together = 1};
+    case 1:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.rows = linear_elu_gradients_linear_row_sums_v4, .tile = 16, .own = 2176,
+            .of_token = 272};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.rows = linear_elu_gradients_linear_row_sums_v3, .tile = 16, .own = 2176,
+            .of_token = 272};
+#endif
+    return (struct version){.rows = linear_elu_gradients_linear_row_sums_any, .tile = 16, .own = 2176, .of_token = 272};
+    case 2:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.head = linear_elu_gradients_linear_dq_v4, .tile = 0, .own = 8256, .of_token = 272,
+            .wanted = wanted_0, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.head = linear_elu_gradients_linear_dq_v3, .tile = 0, .own = 8256, .of_token = 272,
+            .wanted = wanted_0, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+#endif
+    return (struct version){.head = linear_elu_gradients_linear_dq_any, .tile = 0, .own = 8256, .of_token = 272,
+        .wanted = wanted_0, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+    default:
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 4)
+        return (struct version){.head = linear_elu_gradients_linear_dk_dv_v4, .tile = 0, .own = 14336, .of_token = 272,
+            .wanted = wanted_1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+#endif
+#if defined(__x86_64__)
+    if (attn_x86_64_level() >= 3)
+        return (struct version){.head = linear_elu_gradients_linear_dk_dv_v3, .tile = 0, .own = 14336, .of_token = 272,
+            .wanted = wanted_1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+#endif
+    return (struct version){.head = linear_elu_gradients_linear_dk_dv_any, .tile = 0, .own = 14336, .of_token = 272,
+        .wanted = wanted_1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+    }
+}
+
+/* From each of these numbers of keys on, parts can run different versions. */
+static const int64_t part_from[] = {
+    0
+};
+
+/* Returns the maximum workspace of a thread, in bytes, over all parts and versions for n_k keys or fewer. */
+static size_t part_bytes_a_thread(int64_t n_k)
+{
+    size_t bytes = 0;
+    for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
+        for (int part = 0; part < 4 && (k == 0 || part_from[k] <= n_k); part++) {
+            const struct version v = part_version(part, part_from[k]);
+            if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
+        }
+    return bytes;
+}
+
+/* Returns the bytes of the memory that threads share: the arrays that parts leave for later parts, and the saved values
+   if the caller does not keep them. */
+static size_t shared_bytes(const struct attn_problem *problem)
+{
+    size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
+    return bytes;
+}
+
+size_t linear_elu_gradients_backward_workspace(const struct attn_problem *problem)
+{
+    if (!problem) return 0;
+    const size_t of_threads = part_bytes_a_thread(problem->n_k) * threads_served(problem),
+        bytes = bytes_plus(shared_bytes(problem), of_threads);
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
+static void set_row_sums(struct call *call, unsigned char *rows)
+{
+    call->row_0 = (float *)(void *)(rows + 0 * row_bytes(&call->p));
+}
+
+static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
+{
+    const struct version this = part_version(part, call->p.n_k);
+    if (this.wanted && !this.wanted(call)) return 0;
+    return run(call, &this, threads, workspace, bytes_a_thread(&this));
+}
+
+int linear_elu_gradients_backward(const struct attn_problem *problem, const struct linear_elu_gradients_params *params,
+    const float *q, const float *k, const float *v, const float *out, const float *dout,
+    float *dq, float *dk, float *dv,
+    struct linear_elu_gradients_gradients *gradients, void *workspace)
+{
+    if (!problem) return ATTN_EPOINTER;
+    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = (float *)out, .dout = dout, .dq = dq, .dk = dk,
+        .dv = dv};
+    int error = attn_problem_check(problem, 16, 16, &call.p);
+    if (error) return error;
+    (void)gradients;
+    if (call.p.batch == 0) return 0;
+    if (!workspace || (call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
+        (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
+        return ATTN_EPOINTER;
+    if ((uintptr_t)workspace % 64 || (uintptr_t)problem->saved % 64) return ATTN_EALIGN;
+    for (int part = 0; part < 4; part++) {
+        const struct version v = part_version(part, call.p.n_k);
+        if (!runs(&v)) return ATTN_EMACHINE;
+    }
+    const size_t bytes = part_bytes_a_thread(call.p.n_k), saved = saved_bytes(problem), shared = shared_bytes(problem),
+        given = problem->workspace_bytes;
+    if (!bytes_fit(shared)) return ATTN_ESIZE;
+    const int threads = thread_count(problem, given > shared ? given - shared : 0, bytes);
+    if (given && given < shared + bytes * (size_t)threads) return ATTN_EWORKSPACE;
+    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
+    unsigned char *const rows = (unsigned char *)workspace + saved, *const work = (unsigned char *)workspace + shared;
+    const int kept = problem->saved && version(call.p.n_k).saves;
+    set_saved(&call, (unsigned char *)(kept ? problem->saved : workspace));
+    set_row_sums(&call, rows);
+    unsigned char *next = rows + 1 * row_bytes(problem);
+    (void)next;
+    if (!error && !kept) error = run_part(0, &call, threads, work);
+    if (!error) error = run_part(1, &call, threads, work);
+    if (!error) error = run_part(2, &call, threads, work);
+    if (!error) error = run_part(3, &call, threads, work);
+    return error;
+}
+
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return linear_elu_gradients_params_init((struct linear_elu_gradients_params *)params, seed, storage);
+}
+
+static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *workspace)
+{
+    return linear_elu_gradients_forward(problem, (const struct linear_elu_gradients_params *)params, (const float *)q,
+        (const float *)k, (const float *)v, (float *)out, workspace);
+}
+
+static int backward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients,
+    void *workspace)
+{
+    return linear_elu_gradients_backward(problem, (const struct linear_elu_gradients_params *)params, (const float *)q,
+        (const float *)k, (const float *)v, (const float *)out, (const float *)dout, (float *)dq, (float *)dk,
+        (float *)dv,
+        (struct linear_elu_gradients_gradients *)gradients, workspace);
+}
+
+const struct attn_kernel linear_elu_gradients_kernel = {
+    .name = "linear_elu_gradients", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 16, .value_dim = 16,
+    .params = 0, .param = NULL, .params_bytes = sizeof(struct linear_elu_gradients_params),
+    .params_size = linear_elu_gradients_params_size, .params_init = params_init_any,
+        .workspace = linear_elu_gradients_workspace,
+    .forward = forward_any,
+    .saved = linear_elu_gradients_saved, .backward_workspace = linear_elu_gradients_backward_workspace,
+        .backward = backward_any,
+};
+#endif /* a compiler of this language */
