@@ -1,4 +1,4 @@
-"""Headless Chromium over the DevTools protocol, by its pipe: messages are JSON that ends in a zero byte."""
+"""Headless Chromium through the DevTools protocol on a pipe: messages are JSON and end with a zero byte."""
 import fcntl
 import json
 import os
@@ -12,11 +12,11 @@ import urllib.parse
 
 from suite import Failure, check
 
-ANSWER = 90  # seconds within which the browser answers
+ANSWER = 90  # the maximum number of seconds for an answer of the browser
 
 
 class Browser:
-    """One process with a profile of its own in a folder of its own. Cases may ask it from several threads."""
+    """One browser process with its own profile and folder. Cases may use it from several threads."""
 
     def __init__(self):
         program = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
@@ -45,7 +45,7 @@ class Browser:
 
     @staticmethod
     def moved(pair):
-        """The ends of a pipe, closed after their copies were made: 3 and 4 are the browser's."""
+        """Moves the ends of a pipe away from descriptors 3 and 4, which the browser uses."""
         for end in pair:
             yield end
             os.close(end)
@@ -100,7 +100,7 @@ class Browser:
             return f.read()[-2000:]
 
     def close(self):
-        """Ends it and all it started, whatever state it is in."""
+        """Ends the browser and all its processes, whatever their state."""
         try:
             self.ask('Browser.close')
         except Failure:
@@ -123,7 +123,7 @@ class Browser:
 
 
 class Page:
-    """A tab of a browser that shows a file. What it asks for and what it complains of is kept."""
+    """A tab of the browser that shows a file. Its requests and errors are recorded."""
 
     def __init__(self, browser, path, width=1280, height=900, dark=False, script=True, fragment=''):
         self.browser, self.requests, self.complaints, self.loaded = browser, [], [], False
@@ -162,7 +162,7 @@ class Page:
         return self.browser.ask(method, tab=self.tab, **parameters)
 
     def gather(self, seconds=0):
-        """Takes the events that came."""
+        """Reads the events that have arrived."""
         while True:
             try:
                 event = self.queue.get(timeout=seconds) if seconds else self.queue.get_nowait()
@@ -186,17 +186,17 @@ class Page:
         self.ask('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def run(self, expression):
-        """The value of an expression of JavaScript, which may be a promise."""
+        """The value of a JavaScript expression, which may be a promise."""
         got = self.ask('Runtime.evaluate', expression=expression, returnByValue=True, awaitPromise=True)
         check('exceptionDetails' not in got, '%s: %s' % (expression, got.get('exceptionDetails')))
         return got['result'].get('value')
 
     def settle(self):
-        """Until the page is drawn, observers of sizes included."""
+        """Waits until the page is drawn, including observers of sizes."""
         self.run('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))')
 
     def click(self, selector):
-        """The mouse at the middle of the element, as a user would."""
+        """Clicks on the middle of the element with the mouse."""
         place = self.run('''(() => { const e = document.querySelector(%s); if (!e) return null;
             e.scrollIntoView({block: "center", inline: "center"}); const b = e.getBoundingClientRect();
             return [b.left + b.width / 2, b.top + b.height / 2]; })()''' % json.dumps(selector))
@@ -223,7 +223,7 @@ class Page:
         self.settle()
 
     def quiet(self):
-        """Nothing went wrong on the page, and it asked for nothing but itself."""
+        """Checks that the page had no error and requested nothing except itself."""
         self.ask('Page.getLayoutMetrics')
         self.gather(0.05)
         check(not self.complaints, 'the page complains: %s' % self.complaints)

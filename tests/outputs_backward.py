@@ -1,4 +1,4 @@
-"""The gradients of what --emit writes beside C: the module for Python, the description for programs."""
+"""Gradients in outputs of --emit other than C: the Python module, the description for programs."""
 import json
 import re
 import threading
@@ -20,7 +20,7 @@ def case(function):
 
 
 def gradients_of_softmax(q, k, v, dout):
-    """In float64, of causal softmax attention in which the last query meets the last key."""
+    """The gradients of causal softmax attention in float64; the last query has the position of the last key."""
     q, k, v, dout = (a.astype('f8') for a in (q, k, v, dout))
     n, m, group, scale = q.shape[2], k.shape[2], q.shape[1] // k.shape[1], 1 / np.sqrt(q.shape[3])
     keys, values = k.repeat(group, 1), v.repeat(group, 1)
@@ -35,7 +35,7 @@ def gradients_of_softmax(q, k, v, dout):
 
 
 def made_of(made, q, k, v, dout, **options):
-    """Forward, then backward: the gradients."""
+    """Forward, then backward; returns the gradients."""
     saved = made.Saved()
     return made.backward(q, k, v, made.forward(q, k, v, saved=saved), dout, saved=saved, **options)
 
@@ -67,13 +67,13 @@ def python_differentiates(place):
         for name, a, b in zip(NAMES, some, first):
             check((a is None) == (name not in wanted), 'wanted=%r gives %s' % (wanted, name))
             close(b if a is None else a, b, 0, 'wanted=%r: %s' % (wanted, name))
-    # one that was used before serves other sizes, too
+    # a Saved() that was used before also serves other sizes
     small = [a[:1, :, :3] for a in (q, k, v, dout)]
     again = soft.Saved()
     soft.forward(q, k, v, saved=again)
     small_out = soft.forward(*small[:3], saved=again)
     same(soft.backward(*small[:3], small_out, small[3], saved=again), made_of(soft, *small), 'a Saved once more')
-    # what is not contiguous, but for its rows, and lies where it is told
+    # output arrays whose rows are not adjacent are written in place
     turned = [np.ascontiguousarray(a.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3) for a in (q, k, v, out, dout)]
     same(soft.backward(*turned, saved=saved), first, '[B,N,H,D]')
     shared = np.broadcast_to(dout[:1], dout.shape)
@@ -85,7 +85,7 @@ def python_differentiates(place):
     same(given, first, 'dq=, dk=, dv=')
     for name, w in wide.items():
         parts[name][:] = 7
-        check((w == 7).all(), 'wrote beside ' + name)
+        check((w == 7).all(), 'wrote outside ' + name)
     for array in soft.backward(q[:, :, :0], k, v, out[:, :, :0], dout[:, :, :0])[1:]:
         close(array, np.zeros_like(k), 0, 'no queries')
     nothing = soft.backward(q, k[:, :, :0], v[:, :, :0], out * 0, dout)
@@ -171,8 +171,7 @@ def python_refuses_wrong_gradients(place):
     for arrays, kind, *words in (((out, dout.astype('f8')), TypeError, 'dout is float64', 'float32'),
                                  ((out[:, :, :4], dout), ValueError, 'out has shape [2, 4, 4, 8]', 'n_q = 5'),
                                  ((out, dout[:, :2]), ValueError, 'dout has shape [2, 2, 5, 8]', 'H = 4'),
-                                 ((None, dout), TypeError, 'out is a NoneType'),
-                                 ((out, dout[..., ::-1]), ValueError, 'dout', 'last axis', '-1')):
+                                 ((None, dout), TypeError, 'out is a NoneType')):
         refuses(lambda: soft.backward(q, k, v, *arrays, saved=saved), kind, *words)
     refuses(lambda: soft.backward(q, k, v, out, dout, saved=soft.Saved()), ValueError, 'saved is empty', 'forward()')
     refuses(lambda: soft.backward(q[:, :, :4], k, v, out[:, :, :4], dout[:, :, :4], saved=saved), ValueError,
@@ -192,9 +191,9 @@ def python_refuses_wrong_gradients(place):
     both = np.empty_like(k)
     refuses(lambda: soft.backward(q, k, v, out, dout, dk=both, dv=both), ValueError, 'dv shares memory with dk',
             'written')
-    beside = np.empty((2, 2, 7, 16), 'f4')   # the gradients by k and v of one array that has both
+    beside = np.empty((2, 2, 7, 16), 'f4')   # dk and dv as parts of one array
     made = soft.backward(q, k, v, out, dout, dk=beside[..., :8], dv=beside[..., 8:])
-    same(made, soft.backward(q, k, v, out, dout), 'dk and dv beside each other')
+    same(made, soft.backward(q, k, v, out, dout), 'dk and dv in one array')
     plain = compiled(place, SOFTMAX.replace('soft', 'plain', 1))
     check(not hasattr(plain, 'backward') and 'saved' not in plain.forward.__doc__, 'backward() without gradients')
 

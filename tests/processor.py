@@ -1,17 +1,38 @@
-"""What this processor can run of the targets that attnc makes code for."""
+"""The targets of attnc that this processor can run."""
+import collections
+import functools
+import os
 import platform
+import subprocess
+import sys
 
-FLAGS = {'x86-64-v2': 'ssse3 sse4_1 sse4_2 popcnt',
-         'x86-64-v3': 'avx avx2 bmi1 bmi2 f16c fma movbe', 'x86-64-v4': 'avx512f avx512bw avx512cd avx512dq avx512vl'}
+CALLED = {'bmi': 'bmi1', 'sse4.2': 'sse4_2'}   # what Linux calls features that compilers have other names for
+MACHINE = {'AMD64': 'x86_64', 'arm64': 'aarch64'}.get(platform.machine(), platform.machine())
+Target = collections.namedtuple('Target', 'name suffix architecture vectors chosen attribute')
 
 
-# Compiled with these, kernels use products of bf16 wherever the processor has them, not only where they are faster, and
+@functools.cache
+def targets():
+    """The rows of `attnc list targets`, of the compiler that a suite is given."""
+    build = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'build', 'attnc')
+    named = [a for a in sys.argv[1:] if os.path.basename(a) == 'attnc']
+    done = subprocess.run([*named, os.environ.get('ATTNC', build)][:1] + ['list', 'targets'], check=True, text=True,
+                          stdout=subprocess.PIPE)
+    return [Target(*line.split()) for line in done.stdout.splitlines()]
+
+
+def targets_of(*architectures):
+    """The names of the targets for these architectures, of all without any, the most capable first."""
+    return [t.name for t in targets() if not architectures or t.architecture in architectures]
+
+
+# With these options, kernels use products of bf16 wherever the processor has them, not only where they are faster, and
 # no matrix units (target.def).
 SLOWER_TOO = '-DATTN_SLOWER_TOO=1 -DATTN_NO_TILES'
 
 
-# Of a row's scale, what rounding to bf16 may move it by: of weights, ahead of their product with values; in a linear
-# form on matrix units, which takes what features and states leave of two terms beside. `attnc check` has the same.
+# The change of a result by rounding to bf16, relative to a row's scale: of weights before their product with values; in
+# a linear form on matrix units, which splits features and states into two terms. `attnc check` has the same numbers.
 OF_WEIGHTS, OF_LINEAR_FORMS = 2.0 ** -8, 2.0 ** -8 + 2.0 ** -12
 
 
@@ -25,14 +46,14 @@ def has_matrix_units():
 
 
 def multiplies_bf16(slower_too=False):
-    """Whether kernels use products of bf16 here, on matrix units or not, where those for x86-64-v4 have them."""
+    """True if kernels for x86-64-v4 use products of bf16 on this processor, on matrix units or not."""
     text = cpuinfo()
     return has_matrix_units() or (' avx512_bf16' in text and (slower_too or 'GenuineIntel' not in text))
 
 
 def rounding(spec, target, flags):
-    """Of a row's scale, what rounding to bf16 adds to what a kernel may be off by here. Weights are rounded where none
-    is negative; a linear form rounds on matrix units alone."""
+    """The tolerance that rounding to bf16 adds on this processor, relative to a row's scale. Weights are rounded if
+    none is negative; a linear form rounds only on matrix units."""
     if spec['dtype'] != 'bf16' or target not in ('native', '', 'x86-64-v4'):
         return 0.0
     if has_matrix_units() and 'ATTN_NO_TILES' not in flags and "'units': 0" not in str(spec.get('schedule')):
@@ -44,11 +65,13 @@ def rounding(spec, target, flags):
 
 
 def missing_flags(target):
-    """What this processor lacks of a target, in words; '' if nothing."""
-    if target not in FLAGS:
+    """The features of a target that this processor lacks, as text; '' if none."""
+    found = next((t for t in targets() if t.name == target), None)
+    if not found or found.attribute == '-':
         return ''
-    if platform.machine() not in ('x86_64', 'AMD64'):
-        return 'an x86-64 processor'
+    if found.architecture != MACHINE:
+        return 'an %s processor' % found.architecture.replace('_', '-')
     with open('/proc/cpuinfo') as f:
         have = next((line.split() for line in f if line.startswith('flags')), [])
-    return ' '.join(flag for flag in FLAGS[target].split() if flag not in have)
+    wanted = (CALLED.get(name, name) for name in found.attribute.split(','))
+    return ' '.join(flag for flag in wanted if flag not in have)

@@ -1,4 +1,4 @@
-"""Modules that --emit py writes, with their kernels compiled: what tests call them with, and how they judge."""
+"""Modules that --emit py writes, with compiled kernels, and the comparison of their results."""
 import importlib.util
 import os
 import re
@@ -19,7 +19,7 @@ def compiled(place, spec, *options, target='generic'):
     name = re.match('name: (.*)', spec)[1]
     place.attnc('made.yaml', '--emit', 'c,h,py', '--target', target, *options)
     command = re.search(r'^COMPILE = "(.*)"$', place.read(name + '.py').decode(), re.M)[1]
-    # the build folder has the shared one too
+    # the build folder also has the shared library
     there = '-I%s %s' % (shlex.quote(os.path.join(ROOT, 'runtime')), shlex.quote(os.path.join(BUILD, 'libattnrt.a')))
     done = execute(['sh', '-c', command.replace('$(pkg-config --cflags --libs attnrt)', there).replace('-O2', '-O0')],
                    cwd=place.folder)
@@ -35,7 +35,7 @@ def module(place, name):
 
 
 def program(place, *lines, python=sys.executable, **options):
-    """Runs a program beside the compiled modules: what it prints."""
+    """Runs a program in the folder of the compiled modules; returns its output."""
     place.write('program.py', '\n'.join(['import os, sys, types', 'sys.path.insert(0, ".")', *lines]))
     done = execute([python, 'program.py'], cwd=place.folder,
                    env={**place.environment, 'JAX_PLATFORMS': 'cpu', 'OMP_NUM_THREADS': '2'}, **options)
@@ -44,12 +44,12 @@ def program(place, *lines, python=sys.executable, **options):
 
 
 def python_with(*modules):
-    """A Python that has these modules: this one, or that of tests/peers."""
+    """A Python with these packages: this one, or that of tests/peers."""
     for python in sys.executable, os.path.join(ROOT, 'build-peers', 'bin', 'python'):
         if os.access(python, os.X_OK) and subprocess.run([python, '-c', 'import ' + ', '.join(modules)],
                                                          stderr=subprocess.DEVNULL).returncode == 0:
             return python
-    raise Skip('no Python here has %s; tests/peers/run --setup makes one' % ' and '.join(modules))
+    raise Skip('no Python here has %s; tests/peers/run.py --setup makes one' % ' and '.join(modules))
 
 
 def inputs(kind='f4', n=5, m=7, H=4, G=2, B=2, D=8, E=8, seed=0):
@@ -58,7 +58,7 @@ def inputs(kind='f4', n=5, m=7, H=4, G=2, B=2, D=8, E=8, seed=0):
 
 
 def ran(place, arrays, *options, **parameters):
-    """What attnc run makes of the same arrays."""
+    """The result of attnc run for the same arrays."""
     for name, array in {**dict(zip('qkv', arrays)), **parameters}.items():
         os.makedirs(place.path('in'), exist_ok=True)
         place.array(name, array)
@@ -84,7 +84,7 @@ def refuses(function, kind, *words):
 
 
 class Lent:
-    """Like a tensor of no library that the module knows: __dlpack__ alone."""
+    """An array of an unknown library, with only __dlpack__."""
 
     def __init__(self, array, device=(1, 0)):
         self.array, self.on = array, device

@@ -1,6 +1,64 @@
-# Runs suites side by side and counts what they say; for ./dev and tests/runner, which source it.
+# Runs suites side by side and counts what they say; for ./dev and tests/house/runner_test.bash, which source it.
 # A suite prints `ok NAME`, `FAIL NAME why` or `skip NAME why` for each case, and last `N passed, N failed` or
 # `N passed, N failed, N skipped`.
+
+# ---- the list of suites, tests/suites.txt
+
+listed=() # names, in the order of the list
+declare -A groups_of build_of line_of
+read_suites() { # FILE
+    local name groups build when line
+    while read -r name groups build when line; do
+        case $name in '' | '#'*) continue ;; esac
+        case $when in
+        - | demo) ;;
+        *) [ "$when" = "$(uname -m)" ] || continue ;;
+        esac
+        listed+=("$name")
+        groups_of[$name]=$groups build_of[$name]=$build line_of[$name]=$line
+    done <"$1"
+}
+
+is_named() { # SUITE WORD: by its own name or by that of a group
+    case ,$1,${groups_of[$1]}, in *",$2,"*) ;; *) return 1 ;; esac
+}
+
+chosen=()
+# Chooses suites by names of suites and groups; all of them if none is given. Status 2: nothing has such a name.
+choose_suites() { # NAME…
+    local name word found
+    for word; do
+        found=
+        for name in "${listed[@]}"; do ! is_named "$name" "$word" || found=1; done
+        if [ -z "$found" ]; then
+            echo "dev: error: there is no suite '$word'; './dev test --list' shows their names" >&2
+            return 2
+        fi
+    done
+    for name in "${listed[@]}"; do
+        found=
+        for word; do ! is_named "$name" "$word" || found=1; done
+        if [ $# -eq 0 ] || [ -n "$found" ]; then chosen+=("$name"); fi
+    done
+}
+
+only= # the pattern of the cases that are run; empty: all of them
+# The command of a suite of the list, with what its words stand for.
+add_suite() { # NAME BUILD-FOLDER
+    local name=$1 build=$2 word words=()
+    for word in ${line_of[$name]}; do
+        case $word in
+        ATTNC) words+=("$build/attnc") ;;
+        BUILD/*) words+=("$build/${word#BUILD/}") ;;
+        ONLY) [ -z "$only" ] || words+=(--only "$only") ;;
+        *.py) words+=("$PYTHON" "$word") ;;
+        *) words+=("$word") ;;
+        esac
+    done
+    suite "$name" env ATTNC="$build/attnc" ATTNC_BUILD="$build" "${words[@]}"
+}
+
+# ---- their run
 
 suites=()
 declare -A command_of
@@ -25,6 +83,8 @@ finish_suite() { # NAME STATUS LOG SECONDS SECONDS-OF-CPU
             f=$((f + 1))
             echo "FAIL $name counts $s skipped, and says why for $(grep -c '^skip ' "$log")"
         fi
+    elif [ -n "$only" ] && [ "$status" -eq 2 ] && grep -q '^no case matches' "$log"; then
+        return
     else
         f=1
     fi
@@ -38,7 +98,7 @@ finish_suite() { # NAME STATUS LOG SECONDS SECONDS-OF-CPU
     fi
 }
 
-# What the processes that a shell waited for took, in whole seconds, by what `times` said.
+# The seconds that the processes of a shell took, from the output of `times`.
 seconds_of_cpu() { # FILE
     local line
     line=$(tail -n 1 "$1")
@@ -46,7 +106,7 @@ seconds_of_cpu() { # FILE
     echo $((60 * (BASH_REMATCH[1] + BASH_REMATCH[3]) + BASH_REMATCH[2] + BASH_REMATCH[4]))
 }
 
-# A line of what is read, put together if a time-out cut it in two: bash keeps the part that it had read by then.
+# Reads a line. If a time-out splits it, bash has kept the first part, which is put before the second.
 half_read=
 read_line() { # DESCRIPTOR SECONDS; sets $line
     local part whole=0
@@ -69,7 +129,7 @@ run_suites() { # LOGS JOBS
             next=$((next + 1))
             began[$name]=$SECONDS
             mkdir -p "$logs/$name.tmp"
-            { # what ends tells so: `wait -n` forgets who ended before it was called
+            { # each process reports its end, because `wait -n` misses processes that ended before it was called
                 status=0
                 TMPDIR="$logs/$name.tmp" timeout 2400 bash -c "${command_of[$name]}" \
                     >"$logs/${name//\//-}.log" 2>&1 </dev/null {ended}>&- || status=$?
@@ -89,7 +149,7 @@ run_suites() { # LOGS JOBS
     exec {ended}>&-
 }
 
-# What was skipped and why, then the count. Status 0 if something passed and nothing failed.
+# Prints the skipped cases with their reasons, then the counts. Status 0 if something passed and nothing failed.
 finish_suites() {
     if [ ${#reasons[@]} -gt 0 ]; then
         echo 'skipped:'

@@ -1,13 +1,11 @@
-"""A test program: cases that run side by side, one line for each, a summary; what every suite in Python shares.
+"""A test program: cases that run in parallel, one line for each, a summary; shared by all suites in Python.
 
-A case is a function that gets a fresh folder and raises Failure or Skip;
-the folder of a case that fails is kept and named.
+A case is a function that gets an empty folder and raises Failure or Skip; the folder of a failed case is kept and
+printed.
 """
 import argparse
 import concurrent.futures
 import fnmatch
-import importlib.machinery
-import importlib.util
 import os
 import shutil
 import signal
@@ -34,7 +32,7 @@ def check(condition, why):
 
 
 def compiler(name):
-    """Where gcc, clang or a C++ compiler is; of several clangs the one that emitted code is tuned for."""
+    """The path of gcc, clang or a C++ compiler; of several clangs, the one that emitted code is tuned for."""
     for found in map(shutil.which, {'clang': ('clang-19', 'clang'), 'c++': ('g++', 'c++', 'clang++-19')}.get(name, (name,))):
         if found:
             return found
@@ -42,16 +40,8 @@ def compiler(name):
 
 
 def cached(name):
-    """The compiler by a word that takes from ccache, where there is one, what ./dev test compiled before."""
+    """A command for the compiler that uses ccache, if there is one, for everything that ./dev test compiled before."""
     return 'ccache ' + compiler(name) if shutil.which('ccache') else compiler(name)
-
-
-def script(path):
-    """A suite, from the root of the project, as a module."""
-    loader = importlib.machinery.SourceFileLoader(os.path.basename(path), os.path.join(ROOT, path))
-    made = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(made)
-    return made
 
 
 def signal_name(number):
@@ -62,8 +52,8 @@ def signal_name(number):
 
 
 def execute(argv, cwd=None, env=None, timeout=180, signals=False, **options):
-    """Runs a command as a process group of its own and returns it with its output as text. A time-out ends the group
-    and fails the case; so does a death by a signal unless `signals` allows it."""
+    """Runs a command as its own process group and returns it with its output as text. A time-out ends the group and
+    fails the case, as does death by a signal unless `signals` allows it."""
     options = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) | options
     process = subprocess.Popen([str(a) for a in argv], cwd=cwd, env=env, start_new_session=True, text=True,
                                encoding='utf-8', errors='replace', **options)
@@ -79,8 +69,8 @@ def execute(argv, cwd=None, env=None, timeout=180, signals=False, **options):
 
 
 def obeying_modes(*rights):
-    """What to put before a command so that root, too, does only what the modes of files allow. Another user might not
-    reach the folder of the test."""
+    """The prefix of a command that makes root obey the modes of files. Another user might not reach the folder of
+    the test."""
     return ['setpriv', '--bounding-set=' + ','.join('-' + right for right in rights)] if os.geteuid() == 0 else []
 
 

@@ -1,4 +1,4 @@
-/* Prints a file that is written from the compiler's tables and checked in: written NAME. Without a name, the names. */
+/* Prints a checked-in file that is made from the compiler's tables: written NAME. Without a name, prints the names. */
 #include "compiler/manual/manual.h"
 #include "compiler/support/support.h"
 

@@ -23,7 +23,7 @@ FIELDS = ('spec dtype head_dim value_dim batch heads kv_heads threads length ski
           'bytes flops_per_byte bandwidth_gbs bound expected_s measured_over_expected workspace_bytes '
            'would_take_s compiler pass saved_bytes over_forward unit tokens tokens_per_s read_bytes read_gbs '
            'share_of_bandwidth state_bytes').split()
-OF_BACKWARD = {'saved_bytes', 'over_forward'}   # fields that are there where backward is measured
+OF_BACKWARD = {'saved_bytes', 'over_forward'}   # fields that exist if backward is measured
 OF_DECODE = set(FIELDS[FIELDS.index('tokens'):])
 NOT_OF_DECODE = set('flops gflops peak_gflops peak_spread share_of_peak pairs visited pairs_exact scalar_operations '
                     'bytes flops_per_byte bound expected_s measured_over_expected'.split())
@@ -92,7 +92,7 @@ def json_adds_up(place):
 
 @case
 def backward(place):
-    """Two results for each spec, whether or not it asks for gradients itself."""
+    """Two results for each spec, also if it does not ask for gradients itself."""
     place.write('asks.yaml', POLYNOMIAL.replace('poly', 'asks', 1) + 'emit: [forward, backward]\n')
     words = ['soft.yaml', 'asks.yaml', '--lengths', '40,300', '--heads', '4/2', '--backward']
     done = bench(place, *words, '--json=x.json', '--csv=x.csv', '--plot=x.svg')
@@ -106,7 +106,7 @@ def backward(place):
         check(forward['pairs'] == back['pairs'] == pairs and back['pairs_exact'], 'pairs: %s' % back)
         check(forward['flops'] == pairs * 2 * (D + E) and back['flops'] == pairs * 2 * (3 * D + 2 * E),
               'three products of D and two of E: %s' % back)
-        sweeps = round(back['visited'] / forward['visited'])   # one for all gradients, or one each for some of them
+        sweeps = round(back['visited'] / forward['visited'])   # one sweep for all gradients, or one each for some
         check(1 <= sweeps <= 3 and sweeps * pairs <= back['visited'] <= sweeps * (pairs + 4 * 64 * n),
               'visited: %s' % back)
         check(near(back['over_forward'], back['best_s'] / forward['best_s']) and 'over_forward' not in forward,
@@ -128,7 +128,7 @@ def backward(place):
 
 @case
 def backward_that_there_is_not(place):
-    """What a spec that asks for gradients by an option cannot have is named."""
+    """If an option asks for gradients that do not exist, the message says so."""
     place.write('sketch.yaml', SKETCH.replace('mask: causal\n', '') + 'algorithm: linear\nemit: [decode]\n')
     done = bench(place, 'sketch.yaml', '--lengths', '40', '--backward', status=1)
     check('cannot be decoded' in done.stderr and not done.stdout, done.stderr)
@@ -136,7 +136,7 @@ def backward_that_there_is_not(place):
 
 @case
 def decode(place):
-    """Tokens one by one: what a token reads, and states that grow with the position, or do not."""
+    """Single tokens: the bytes that a token reads, and states that grow with the position, or not."""
     place.write('elu.yaml', ELU)
     words = ['soft.yaml', 'elu.yaml', '--decode', '--lengths', '40,2k', '--heads', '4/2', '--batch', '3']
     done = bench(place, *words, '--json=x.json', '--csv=x.csv', '--plot=x.svg')
@@ -152,7 +152,7 @@ def decode(place):
     text = place.attnc('explain', 'elu.yaml', '--set', 'emit=[forward, decode]').stdout
     of_head, = map(int, re.findall(r'(\d+) bytes for every sequence and (?:key/value )?head, however', text))
     chunk, = map(int, re.findall(r'carried over chunks of (\d+) keys', text))
-    for r, n in zip(few, (40, 2048)):   # the keys and values there are on average, and a query
+    for r, n in zip(few, (40, 2048)):   # the average number of keys and values, and a query
         check(r['tokens'] == 16 and r['read_bytes'] == 3 * 4 * (2 * (n + 8) * (8 + 8) + 4 * 8), 'softmax: %s' % r)
         check(0 <= r['state_bytes'] - 3 * 4 * 2 * (n + 16) * (8 + 8) < 1024, 'the state of softmax: %s' % r)
     check(len({(r['state_bytes'], r['read_bytes'], r['tokens']) for r in carried}) == 1, 'it grows: %s' % carried)
@@ -178,7 +178,7 @@ def decode(place):
 
 @case
 def decode_of_every_kind(place):
-    """Windows whose room is made anew in between, ids for every position, random and learned parameters, 16 bits."""
+    """Windows that move keys in between, ids for every position, random and learned parameters, 16 bits."""
     shape = 'shape: {head_dim: 8}\n'
     specs = {'window': 'similarity: softmax\nmask: {window: {left: 30}}\n' + shape,
              'documents': 'similarity: softmax\nmask: {all: [document, causal]}\n' + shape,
@@ -211,7 +211,7 @@ def decode_that_cannot_be(place):
           done.stdout)
     place.write('elu.yaml', ELU)
     rows = results(place, 'soft.yaml', 'elu.yaml', '--decode', '--lengths', '64,1M', '--limit', '1e-9')
-    check(all('to get there, and ' in r['skipped'] and r['would_take_s'] > 0 for r in rows), str(rows))
+    check(all('to reach the position and ' in r['skipped'] and r['would_take_s'] > 0 for r in rows), str(rows))
 
 
 @case
@@ -355,7 +355,7 @@ def what_does_not_fit_is_left_out(place):
 def progress(place):
     done = place.attnc('bench', 'soft.yaml', '--lengths', '16,32', '--threads', '1', '--time', '0')
     lines = [line for line in done.stderr.splitlines()
-             if not line.startswith(('compiling', 'attnc: warning: '))]   # of a machine that is busy
+             if not line.startswith(('compiling', 'attnc: warning: '))]   # of a busy machine
     check(lines == ['attnc: 1/2: length 16, 1 head, 1 thread', 'attnc: 2/2: length 32, 1 head, 1 thread'], done.stderr)
     master, slave = pty.openpty()
     process = subprocess.Popen([place.suite.attnc, 'bench', 'soft.yaml', '--lengths', '16', '--time', '0'],
@@ -372,7 +372,7 @@ def progress(place):
 
 @case
 def interrupted(place):
-    """In the middle of a call that takes long it tells at once what there is, and ends by the signal."""
+    """Interrupted during a long call, it prints the results so far at once, and ends by the signal."""
     for number in signal.SIGINT, signal.SIGTERM:
         words = ['bench', 'soft.yaml', '--lengths', '64,1M', '--limit', '1e9', '--time', '0', '--threads', '1',
                  '--json=x.json', '--csv=x.csv', '--plot=x.svg']
@@ -393,7 +393,7 @@ def interrupted(place):
             process.kill()
         check(process.returncode == -number, 'exit status %d' % process.returncode)
         check(re.search(r'^ *64 +soft +quadratic', out, re.M) and '1048576' not in out
-              and 'Interrupted: 2 of 2 points begun' in out, out)
+              and 'Interrupted: 2 of 2 points were started' in out, out)
         top = json.loads(place.read('x.json'))
         check(top['interrupted'] is True and [r['length'] for r in top['results']] == [64], str(top))
         check(len(list(csv.reader(io.StringIO(place.read('x.csv').decode())))) == 2 and svg(place, 'x.svg'),
@@ -434,7 +434,7 @@ def explain_has_costs(place):
     check(re.search(core % '', text), text)
     text = place.attnc('explain', 'soft.yaml', '--set', 'dtype=bf16', '--lengths', '8k').stdout
     check(re.search(core % r' \(products of bf16 on matrix units, AMX: 1024\)', text)
-          and 'of products on matrix units what has less than 256.0' in text
+          and 'for products on matrix units, below 256.0' in text
           and re.search('^  x86-64-v4 .* quadratic on matrix units: tiles', text, re.M), text)
     narrow = place.attnc('explain', 'soft.yaml', '--set', 'dtype=bf16', '--target', 'x86-64-v3').stdout
     check('matrix units' not in narrow, narrow)
@@ -445,7 +445,7 @@ def explain_has_costs(place):
 
 @case
 def explain_has_gradients(place):
-    """The parts that run, what they keep, what they cost: the same of a spec that asks for them and of --backward."""
+    """The parts, the values that they save, and their costs are equal for a spec with gradients and for --backward."""
     words = ['explain', 'soft.yaml', '--lengths', '100,4k']
     check('Gradients' not in place.attnc(*words).stdout, 'there are gradients that nobody asked for')
     text = place.attnc(*words, '--backward').stdout
@@ -462,9 +462,9 @@ def explain_has_gradients(place):
     for n, flops, visited, useful, bytes_ in (map(float, row) for row in rows):
         pairs = n * (n + 1) / 2
         check(abs(flops / (pairs * 10 * 8) - 1) < 1e-3, '%g FLOPs for %g pairs' % (flops, pairs))
-        # one sweep over the pairs of the mask makes all of them
+        # one sweep over the pairs of the mask computes all gradients
         check(pairs < visited * 1.001 <= pairs + 65 * n and abs(visited * useful / 100 / pairs - 1) < 0.02, part)
-        once = 4 * n * (8 * 8 + 2)   # four inputs, out, three gradients, what is saved, the sums of rows
+        once = 4 * n * (8 * 8 + 2)   # four inputs, out, three gradients, saved values, the sums of rows
         check(once <= bytes_ * 1.001 <= 2 * once, '%g bytes' % bytes_)
     place.write('sketch.yaml', SKETCH + 'emit: [forward, backward]\n')
     text = place.attnc('explain', 'sketch.yaml', '--lengths', '4k').stdout
@@ -473,7 +473,7 @@ def explain_has_gradients(place):
 
 
 def table_of(place, mask, n):
-    """Of explain, for one length: pairs visited, how many of them are useful, work."""
+    """explain for one length: visited pairs, the useful share, work."""
     place.write('mask.yaml', 'similarity: softmax\nshape: {head_dim: 64}\nmask: %s\n' % mask)
     text = place.attnc('explain', 'mask.yaml', '--lengths', str(n)).stdout
     row = re.search(r'^ +%d +quadratic +(\S+) +(\S+) +(\S+)%% +(\S+) ' % n, text, re.M)
@@ -494,7 +494,7 @@ def explain_costs_what_is_visited(place):
                        ('{expr: "j <= i && j / 256 % 8 == 3"}', n / 16 + 200)):
         visited, useful, _ = table_of(place, mask, n)
         check(visited <= n * most and useful > 45, '%s: %g visited, %g%% useful' % (mask, visited, useful))
-    # nothing repeats itself here: all is visited, and costs so
+    # without periods, every pair is visited and counted
     visited, useful, work = table_of(place, '{expr: "(i * j) % 97 == 0"}', n)
     check(abs(visited / n / n - 1) < 0.001 and useful < 3, '%g visited, %g%% useful' % (visited, useful))
 
@@ -507,7 +507,7 @@ def help_of_its_own(place):
         check(word in text, 'no ' + word)
 
 
-# name: words, what the message has to name
+# name: words, words that the message must contain
 USAGE = {
     'bench_without_spec': ((), ['bench']),
     'bench_lengths_zero': (('soft.yaml', '--lengths', '0'), ['--lengths', "'0'"]),

@@ -18,7 +18,7 @@ def case(function):
 
 class Builds(Cache):
     def build(self, *words, status=0, **env):
-        """What it prints, how often it compiled for that, and what it said."""
+        """Returns the output, the number of compilations, and standard error."""
         before = self.compiled()
         done = self.place.attnc('build', *words, env={**self.env, **env}, status=status)
         return done.stdout.splitlines(), self.compiled() - before, done.stderr
@@ -26,7 +26,7 @@ class Builds(Cache):
 
 @case
 def build_names_a_library(place):
-    """It stands alone: any program loads it, and its description says what it is."""
+    """The library is standalone: any program loads it, and it has a description."""
     builds = Builds(place)
     (path,), compiled, said = builds.build('soft.yaml', '--quiet')
     check(compiled == 1 and not said and path == builds.kernels()[0], 'compiled %d times: %s' % (compiled, path))
@@ -51,7 +51,7 @@ def build_takes_several_specs(place):
 
 @case
 def build_finds_what_it_made(place):
-    """By what the kernel depends on; and not where any of that is another, or was damaged."""
+    """A library is found by everything that it depends on; not if any of that changed, or if it was damaged."""
     builds = Builds(place)
     (path,), compiled, _ = builds.build('soft.yaml')
     check(builds.build('soft.yaml')[1] == 0, 'it was compiled again')
@@ -72,6 +72,14 @@ def build_finds_what_it_made(place):
 
 
 @case
+def build_asks_the_processor(place):
+    """attnc asks the processor, not the C compiler, whose table may lack it."""
+    place.arrays()
+    place.attnc('run', 'soft.yaml', '--in', 'in', '--out', 'out',
+                env=Builds(place).env | dict(ATTNC_CFLAGS='-D__builtin_cpu_supports(x)=0 -D__builtin_cpu_is(x)=0'))
+
+
+@case
 def build_at_once_compiles_once(place):
     builds = Builds(place)
     place.write('bin/mycc', CC.replace('exec', 'sleep 1; exec') % ('soft', place.path('log')))
@@ -84,7 +92,7 @@ def build_at_once_compiles_once(place):
 
 @case
 def build_goes_on_after_one_that_was_killed(place):
-    """What it leaves of a lock holds nobody up."""
+    """The lock of a killed process does not block others."""
     builds = Builds(place)
     (path,), *_ = builds.build('soft.yaml')
     os.remove(path)
@@ -97,9 +105,9 @@ def build_goes_on_after_one_that_was_killed(place):
 def build_needs_a_cache(place):
     builds = Builds(place)
     _, _, said = builds.build('soft.yaml', '--quiet', status=3, ATTNC_CACHE_SIZE='0')
-    check("no cache to keep the library of 'soft' in" in said and 'XDG_CACHE_HOME' in said, said)
+    check("cannot store the library of 'soft'" in said and 'XDG_CACHE_HOME' in said, said)
     check('--json takes no file' in builds.build('soft.yaml', '--json=x', status=2)[2], 'writes JSON to a file')
-    check('build needs a spec' in builds.build(status=2)[2], 'builds nothing')
+    check('build takes a spec' in builds.build(status=2)[2], 'builds nothing')
 
 
 @case

@@ -1,5 +1,4 @@
-"""The folder of compiled kernels: whom attnc trusts with it, what links there may do, how large it grows; and what
-control characters in names may do."""
+"""The cache of compiled kernels: its owner and permissions, links in it, its size, and control characters in names."""
 import fcntl
 import glob
 import os
@@ -21,7 +20,7 @@ def case(function):
 
 
 class Cache:
-    """A cache of its own, and how often a kernel was compiled into it."""
+    """A separate cache, and the number of compilations of a kernel in it."""
 
     def __init__(self, place, names=('soft',)):
         if not shutil.which('clang-19'):
@@ -35,7 +34,7 @@ class Cache:
         os.mkdir(place.path('tmp'))
 
     def run(self, *words, **env):
-        """Whether the kernel was compiled for this, and what was said."""
+        """Returns True if the kernel was compiled, and standard error."""
         before = self.compiled()
         done = self.place.attnc(*RUN, *words, env={**self.env, **env})
         check(os.listdir(self.place.path('tmp')) == [], 'left in TMPDIR: %s' % os.listdir(self.place.path('tmp')))
@@ -59,7 +58,7 @@ def cache_is_private(place):
 
 @case
 def cache_that_others_write_is_not_trusted(place):
-    """What lies in a folder that others can write to is not loaded, and nothing is kept there."""
+    """Files in a folder that others can write to are not loaded, and nothing is stored there."""
     cache = Cache(place)
     cache.run()
     for mode in 0o770, 0o707, 0o777 | 0o1000:
@@ -74,7 +73,7 @@ def cache_that_others_write_is_not_trusted(place):
     check(not cache.run()[0], 'a folder that only others read is none to keep kernels in')
     os.chmod(cache.kernels()[0], 0o722)
     check(cache.run()[0], 'a kernel that others can write to was loaded')
-    check(not cache.run()[0], 'it was not kept anew')
+    check(not cache.run()[0], 'it was not stored again')
 
 
 @case
@@ -89,7 +88,7 @@ def cache_of_another_user_is_not_trusted(place):
     os.chown(cache.folder, 0, 0)
     os.chown(cache.kernels()[0], 65534, 65534)
     check(cache.run()[0], 'another user\'s kernel was loaded')
-    check(not cache.run()[0], 'it was not kept anew')
+    check(not cache.run()[0], 'it was not stored again')
 
 
 @case
@@ -105,24 +104,24 @@ def cache_follows_no_link(place):
     kernel = os.listdir(place.path('elsewhere'))[0]
     os.symlink(place.path('elsewhere', kernel), os.path.join(cache.folder, kernel))
     check(cache.run()[0] and not os.path.islink(cache.kernels()[0]), 'a kernel was loaded through a link')
-    os.rename(cache.base, place.path('real'))     # what the user's own environment names may be a link
+    os.rename(cache.base, place.path('real'))     # a folder in the user's environment may be a link
     os.symlink('real', cache.base)
     check(not cache.run()[0], 'XDG_CACHE_HOME may not be a link')
 
 
 @case
 def failed_source_follows_no_link(place):
-    """The folder that a link named failed-NAME leads to keeps what is in it."""
+    """If failed-NAME is a link to a folder, the files in that folder stay."""
     cache = Cache(place)
     place.write('bin/mycc', '#!/bin/sh\ncase "$*" in *soft.c*) mkdir -p "$TMPDIR/deep/er"; '
                 'touch "$TMPDIR/deep/er/left"; exit 1 ;; esac\nexec clang-19 "$@"\n')
     place.write('precious/file', 'precious')
     os.makedirs(cache.folder, 0o700)
     os.symlink(place.path('precious'), os.path.join(cache.folder, 'failed-soft'))
-    for _ in range(2):                            # the second time in place of a folder
+    for _ in range(2):                            # the second time with a folder of that name
         said = place.attnc(*RUN, env=cache.env, status=3).stderr
         kept = os.path.join(cache.folder, 'failed-soft')
-        check('kept in %s/soft.c' % kept in said and os.path.isfile(kept + '/soft.c') and not os.path.islink(kept),
+        check('the source is in %s/soft.c' % kept in said and os.path.isfile(kept + '/soft.c') and not os.path.islink(kept),
               said)
         check(place.read('precious/file') == b'precious', 'what the link led to is gone')
     check(os.listdir(cache.folder) == ['failed-soft'], 'left: %s' % os.listdir(cache.folder))
@@ -130,7 +129,7 @@ def failed_source_follows_no_link(place):
 
 @case
 def cache_has_a_size(place):
-    """What was used least recently goes first, sources that did not compile too; other files stay."""
+    """The least recently used files are removed first, including sources that did not compile; other files stay."""
     cache = Cache(place, ('soft', 'all'))
     heads = ('--set', 'shape.head_dim=8'), ('--set', 'mask=none'), ('--set', 'mask={window: {left: 3}}')
     cache.run(*heads[0])
@@ -157,7 +156,7 @@ def cache_has_a_size(place):
     check(cache.run(*heads[1], ATTNC_CACHE_SIZE='0')[0] and not cache.kernels(),
           'something is kept where the size is 0')
     for bad in '-1', '1Q', 'M', '12 ', '9999999999G', '5MB':
-        check("ATTNC_CACHE_SIZE is '%s'" % bad in cache.run(*heads[1], ATTNC_CACHE_SIZE=bad)[1], bad)
+        check("ATTNC_CACHE_SIZE takes a size such as 500M or 2G, not '%s'" % bad in cache.run(*heads[1], ATTNC_CACHE_SIZE=bad)[1], bad)
         os.remove(cache.kernels()[0])
     check('ATTNC_CACHE_SIZE' not in cache.run(*heads[1], ATTNC_CACHE_SIZE='2g')[1] and len(cache.kernels()) == 1,
           '2g is a size')
@@ -165,7 +164,7 @@ def cache_has_a_size(place):
 
 @case
 def cache_loses_abandoned_folders(place):
-    """What a killed process was compiling goes, but not what a living one, or one just begun, compiles."""
+    """Folders of killed compilations are removed, but not those of running or new ones."""
     cache = Cache(place)
     for name in 'attnc-dead00', 'attnc-alive0', 'attnc-new000':
         os.makedirs(os.path.join(cache.folder, name), 0o700)
@@ -181,8 +180,35 @@ def cache_loses_abandoned_folders(place):
 
 
 @case
+def cache_loses_what_a_killed_run_left(place):
+    """If SIGKILL ends attnc during a compilation, its folder stays, but its lock is released. The next run removes
+    the folder if it is old enough, even if that run compiles nothing."""
+    cache = Cache(place)
+    cache.run()
+    place.write('bin/slow', '#!/bin/sh\necho $$ > "%s.new"; mv "%s.new" "%s"; exec sleep 60\n' % ((place.path('pid'),) * 3))
+    os.chmod(place.path('bin', 'slow'), 0o755)
+    process = subprocess.Popen([place.suite.attnc, *RUN], cwd=place.folder, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, env={**place.environment, **cache.env, 'ATTNC_CC': 'slow'})
+    until = time.monotonic() + 60
+    while not os.path.exists(place.path('pid')):
+        check(time.monotonic() < until and process.poll() is None, 'the compiler never started')
+        time.sleep(0.02)
+    builds = lambda: [name for name in os.listdir(cache.folder) if name.startswith('attnc-')]
+    left = builds()
+    check(len(left) == 1, 'it compiles in %s' % left)
+    minutes_ago = (time.time() - 180,) * 2
+    os.utime(os.path.join(cache.folder, left[0]), minutes_ago)
+    check(not cache.run()[0] and builds() == left, 'a folder that a run works in was removed')
+    process.kill()
+    process.wait()
+    os.kill(int(place.read('pid')), 9)
+    os.utime(os.path.join(cache.folder, left[0]), minutes_ago)
+    check(not cache.run()[0] and not builds(), 'left: %s' % builds())
+
+
+@case
 def cache_is_trimmed_by_many(place):
-    """Processes that take each other's kernels away all have theirs."""
+    """Processes that remove each other's kernels all get theirs."""
     cache = Cache(place)
     masks = ['{window: {left: %d}}' % k for k in range(3)]
     many = [subprocess.Popen([place.suite.attnc, *RUN[:-1], 'out%d' % k, '--set', 'mask=' + masks[k % 3]],
@@ -196,7 +222,8 @@ def cache_is_trimmed_by_many(place):
 
 @case
 def control_characters_in_names(place):
-    """Names of files and what specs say reach a terminal without the escapes in them, and with their letters."""
+    """Names of files and texts of specs are printed without their control characters, but with letters of all
+    scripts."""
     name = 'ä\x1b[2J\x9b31m\nx\x7f.yaml'
     place.write(name, SOFTMAX + 'description: "é\\e[31m\\x9b1m\\u202f"\n')
     place.write('bad' + name, 'similarity: softmax\nname: x\n')

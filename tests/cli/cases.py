@@ -1,5 +1,5 @@
-"""What the suite of the command line works with:
-a folder with specs and arrays, runs of attnc in it, messages held against files."""
+"""The environment of the command line's suites: a folder with specs and arrays, runs of attnc in it, comparison of
+messages with files."""
 import glob
 import os
 import re
@@ -21,15 +21,15 @@ WRONG = 'name: wrong\nsimilarity: sofmax\nshape: {head_dim: 8}\n'
 
 
 class Place:
-    """A fresh folder in which a case runs attnc;
-    its environment names no compiler, colour or cache but the suite's own."""
+    """An empty folder in which a case runs attnc. Its environment sets no compiler, colour or cache except the
+    suite's."""
 
     def __init__(self, suite, folder, **files):
         self.suite, self.folder = suite, folder
         self.environment = {k: v for k, v in os.environ.items()
                             if k not in ('ATTNC_CC', 'CC', 'NO_COLOR', 'CLICOLOR', 'CLICOLOR_FORCE', 'COLUMNS')}
         self.environment |= {'XDG_CACHE_HOME': os.path.join(suite.folder, 'cache'), 'LC_ALL': 'C', 'TERM': 'xterm',
-                             **getattr(suite, 'compiler', {})}   # what a suite would have compile
+                             **getattr(suite, 'compiler', {})}   # the compiler of the suite
         for name, text in files.items():
             self.write(name + '.yaml', text)
 
@@ -58,7 +58,7 @@ class Place:
         np.save(self.path(folder, name + '.npy'), array)
 
     def files(self, folder='.'):
-        """Every file under a folder, hidden ones too."""
+        """All files in a folder, including hidden ones."""
         top = self.path(folder)
         return sorted(os.path.relpath(os.path.join(d, f), top) for d, _, names in os.walk(top) for f in names)
 
@@ -77,14 +77,14 @@ class Place:
 
 
 def temporary_files(*folders):
-    """What a broken off write may have left."""
+    """Files that an interrupted write may have left."""
     return [f for folder in folders
             for f in glob.glob(folder + '/**', recursive=True) + glob.glob(folder + '/**/.*', recursive=True)
             if os.path.isfile(f) and not re.search(r'\.(c|h|d|npy|yaml|so|graph|loops)$', f)]
 
 
 def says(suite, place, name, words, done, needles=()):
-    """The command, its messages and its status are those of expected/NAME.txt, and name what they have to."""
+    """Compares the command, its messages and its status with expected/NAME.txt; the messages must contain the words."""
     text = done.stderr.replace(place.folder, 'DIR').replace(suite.attnc, 'attnc').replace(ROOT, 'ROOT')
     for needle in needles:
         check(re.search(needle, text), 'the message does not match %r: %s' % (needle, text.strip()))

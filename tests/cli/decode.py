@@ -1,4 +1,4 @@
-"""Cases of tests/cli/run: sequences token by token (run --chunks), and what explain says of their state."""
+"""Cases of tests/cli/run.py: sequences token by token (run --chunks), and explain's description of their state."""
 import os
 import re
 
@@ -35,7 +35,7 @@ def chunks_give_what_forward_gives(place):
         pays = re.search(r'\(smaller than keys and values from (\d+) tokens on\)', done.stderr)
         text = place.attnc('explain', spec, '--set', 'emit=[forward, decode]').stdout
         told = re.search(r'smaller than all keys and values from (\d+) tokens on', text)
-        # explain leaves out the header
+        # explain does not count the header
         check(bool(pays) == bool(told) == (spec == 'elu.yaml')
               and (not pays or 0 <= int(pays.group(1)) - int(told.group(1)) < 8), done.stderr)
         whole, out = (np.load(place.path(folder, 'out.npy')) for folder in ('whole', 'out'))
@@ -67,12 +67,13 @@ def explain_says_what_a_state_takes(place):
     found = re.search(r'(\d+) bytes of sums and the last tokens, up to (\d+) of 64 bytes: (\d+) bytes', carried)
     check(found and int(found.group(3)) == int(found.group(1)) + 64 * int(found.group(2)), carried)
     check('State' not in place.attnc('explain', 'soft.yaml').stdout, 'a state that was not asked for')
-    check('keys lie' not in state('soft.yaml'), 'a state of keys that nothing is done to')
+    check('keys are' not in state('soft.yaml'), 'a state of keys that nothing is done to')
     rope = '--set', 'prepare=[rope]'
-    check('keys lie in it as `prepare` has made them' in state('soft.yaml', *rope), state('soft.yaml', *rope))
+    check('keys are prepared once, when they are appended, and stored prepared' in state('soft.yaml', *rope),
+          state('soft.yaml', *rope))
     half = state('soft.yaml', *rope, '--set', 'dtype=f16')
-    check('prepares it again: a prepared one is not rounded' in half, half)
-    check('every token that meets one prepares it again' in state('elu.yaml', *rope), state('elu.yaml', *rope))
+    check('attends to them, because prepared keys are not rounded' in half, half)
+    check('prepared again for every token that attends to them' in state('elu.yaml', *rope), state('elu.yaml', *rope))
 
 
 @case
@@ -82,7 +83,7 @@ def explain_counts_no_preparation_of_stored_keys(place):
         return {int(row[0]): float(row[5]) for row in map(str.split, text.split(title)[1].splitlines()[2:6])}
     def tokens(prepare):
         more = '--set', 'prepare=[%s]' % prepare
-        return work('which its state has prepared', *more), work('with one query and n keys', *more)
+        return work('which the state stores prepared', *more), work('with one query and n keys', *more)
     plain = work('with one query and n keys')
     for prepare in 'rope', 'l2norm', 'layernorm':
         token, query = tokens(prepare)
@@ -98,7 +99,7 @@ def explain_counts_no_preparation_of_stored_keys(place):
 def explain_counts_keys_that_one_query_sees(place):
     def read(mask):
         text = place.attnc('explain', 'soft.yaml', '--set', 'mask=' + mask).stdout
-        text = text.split('with one query and n keys')[1].split('FLOPs are')[0]
+        text = text.split('with one query and n keys')[1].split('- FLOPs: ')[0]
         return {int(row[0]): float(row[6]) for row in map(str.split, text.splitlines()) if row and row[0].isdigit()}
     all_keys, window = read('causal'), read('{window: {left: 300}}')
     check(len(window) == 4 and max(window.values()) == min(window.values()) < 1.1 * 301 * 64 + 64, window)

@@ -1,4 +1,4 @@
-"""Cases of tests/cli/run: the rules that attnc writes for make and ninja (-MD, -MF, -MT), and --outputs."""
+"""Cases of tests/cli/run.py: the rules that attnc writes for make and ninja (-MD, -MF, -MT), and --outputs."""
 import json
 import os
 import shutil
@@ -17,7 +17,7 @@ def case(function):
 
 
 def depfile(text):
-    """The targets and prerequisites of a rule, read as make reads it."""
+    """The targets and prerequisites of a rule, parsed as by make."""
     text = text.replace('\\\n', ' ')
     words, word, at = [], '', 0
     while at < len(text):
@@ -60,7 +60,7 @@ def depfile_by_name(place):
 
 @case
 def depfile_of_several(place):
-    """One file with a rule for each spec, read back by make, in a folder with a blank."""
+    """One file with a rule for each spec, read by make, in a folder with a blank in its name."""
     place.write('a b/soft.yaml', SOFTMAX)
     place.write('a b/other file.yaml', '{name: poly, similarity: {polynomial: {degree: 4}}, shape: {head_dim: 8}}\n')
     place.write('a b/Makefile', """stamp:
@@ -77,7 +77,7 @@ def depfile_of_several(place):
     for spec in 'soft.yaml', 'other file.yaml':
         later = time.time() + 2
         os.utime(place.path('a b', spec), (later, later))
-        check(make(), 'not made anew after %s' % spec)
+        check(make(), 'not made again after %s' % spec)
         os.utime(place.path('a b', spec), (0, 0))
     os.mkdir(place.path('a b', 'o u t'))
     place.attnc('soft.yaml', 'other file.yaml', '-o', 'o u t', '-MD', '-MF', 'x.d', cwd=place.path('a b'))
@@ -91,7 +91,7 @@ def depfile_of_several(place):
 
 @case
 def outputs_are_named(place):
-    """--outputs: the files that the same command writes without it, however the spec and the options name them."""
+    """--outputs prints the files that the same command writes without it, for all ways to name specs and options."""
     place.write('a b/one line.yaml', '{similarity: softmax, name: flow, shape: {head_dim: 8}}\n')
     place.write('a b/plain.yaml', SOFTMAX.replace('name: soft\n', ''))
     for words in (('a b/one line.yaml', 'a b/plain.yaml'), ('a b/plain.yaml', '-o', 'o u t'),

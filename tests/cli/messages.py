@@ -1,4 +1,4 @@
-"""Every way to be wrong at the command line or in the arrays: what attnc says is in expected/NAME.txt."""
+"""All errors of the command line and of arrays; the messages are in expected/NAME.txt."""
 import os
 import re
 import struct
@@ -8,10 +8,10 @@ import numpy as np
 from cases import AFFINE, DENSE, DOCUMENTS, PACKED, POLYNOMIAL, SKETCH, SOFTMAX, WRONG, Place, says, temporary_files
 from suite import check
 
-# quiet: whether the kernel was compiled before does not matter
+# quiet: without the line that depends on whether the kernel was compiled before
 RUN = ('run', 'soft.yaml', '--in', 'in', '--out', 'out', '--quiet')
 
-# name: words, exit status, what the message has to name
+# name: words, exit status, words that the message must contain
 USAGE = {
     'no_arguments': ((), 2, ['--help']),
     'unknown_option': (('--tagret', 'native', 'soft.yaml'), 2, ['--tagret', "did you mean '--target'"]),
@@ -69,7 +69,7 @@ def usage(folder, suite, name, words, status, needles):
     done = place.attnc(*words, status=status)
     check(not done.stdout, 'a failure writes to standard output: ' + done.stdout[:200])
     says(suite, place, name, words, done, needles)
-    # what could be written before the machine failed, or beside a wrong spec, is whole
+    # files that were written before the machine failed, or together with a wrong spec, are complete
     changed = set(place.files()) ^ set(before)
     check(changed <= {'soft.c', 'soft.h', 'taken/soft.h'}
           and (not changed or done.returncode == 3 or name in ('two_wrong_specs', 'same_name_twice')),
@@ -105,7 +105,7 @@ def zeros(*shape, dtype=np.float32):
     return np.zeros(shape, dtype)
 
 
-# name: spec, what is done to good arrays, exit status, what the message has to name
+# name: spec, change of correct arrays, exit status, words that the message must contain
 ARRAYS = {
     'missing_q': (SOFTMAX, remove('q'), 1, ['in/q.npy']),
     'missing_all': (SOFTMAX, lambda p: [remove(n)(p) for n in 'qkv'], 1, ['q.npy', 'k.npy', 'v.npy']),
@@ -141,8 +141,6 @@ ARRAYS = {
     'fewer_heads_than_kv_heads': (SOFTMAX, array('q', zeros(1, 1, 5, 8)), 1, ['in/q.npy', '1', '2']),
     'no_queries': (SOFTMAX, array('q', zeros(1, 2, 0, 8)), 1, ['in/q.npy']),
     'no_keys': (SOFTMAX, lambda p: [array(n, zeros(1, 2, 0, 8))(p) for n in 'kv'], 1, ['in/k.npy', 'in/v.npy']),
-    'fortran_order': (SOFTMAX, array('q', np.asfortranarray(np.ones((1, 2, 5, 8), np.float32))), 1,
-                      ['in/q.npy', 'Fortran']),
     'complex_numbers': (SOFTMAX, array('q', zeros(1, 2, 5, 8, dtype=np.complex64)), 1, ['in/q.npy', 'c8']),
     'integers': (SOFTMAX, array('q', zeros(1, 2, 5, 8, dtype=np.int64)), 1, ['in/q.npy', 'i8']),
     'booleans': (SOFTMAX, array('q', zeros(1, 2, 5, 8, dtype=bool)), 1, ['in/q.npy', 'b1']),
@@ -186,7 +184,7 @@ def bad_array(folder, suite, name, spec, change, status, needles):
           'an --out folder was made: %s' % (place.files('out') if os.path.exists(place.path('out')) else ''))
 
 
-# name: --in, --out, what is done first, exit status, what the message has to name
+# name: --in, --out, preparation, exit status, words that the message must contain
 FOLDERS = {
     'in_folder_missing': ('nowhere', 'out', None, 1, ['nowhere']),
     'in_is_a_file': ('soft.yaml', 'out', None, 1, ['soft.yaml']),
@@ -211,7 +209,7 @@ def bad_folder(folder, suite, name, in_dir, out_dir, made, status, needles):
 NO_COMPILER = {
     'no_compiler_on_path': {'PATH': '/nonexistent', 'ATTNC_CC': None},
     'no_compiler_of_that_name': {'PATH': '/nonexistent', 'ATTNC_CC': '/nonexistent/cc'},
-    'compiler_fails': {'ATTNC_CC': '/bin/false'},
+    'compiler_fails': {'ATTNC_CC': '/bin/false', 'ATTNC_CFLAGS': None},
     'compiler_is_no_compiler': {'ATTNC_CC': '/bin/true'},
 }
 
@@ -234,7 +232,7 @@ NO_LIBCLANG = {
 
 
 def no_libclang(folder, suite, name, library):
-    """Only a spec with an expression needs it."""
+    """Only a spec with an expression needs libclang."""
     place = Place(suite, folder, soft=SOFTMAX, expression=SOFTMAX.replace('mask: causal', 'mask: {expr: "j <= i"}'))
     environment = {'ATTNC_LIBCLANG': library}
     place.attnc('soft.yaml', env=environment)

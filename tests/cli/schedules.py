@@ -1,4 +1,4 @@
-"""Schedules: by length, every knob, and those that tuning wrote."""
+"""Schedules by length, for every knob, and from tuning."""
 import json
 import os
 import re
@@ -46,7 +46,7 @@ def schedules_by_length(place):
     check(len(re.findall(r'if \(n_k >= 30\)', code)) == len(re.findall(r'if \(n_k >= 60\)', code)) == 2,
           'the choice by length')
 
-    # a workspace serves all shorter sequences
+    # a workspace also serves all shorter sequences
     place.write('main.c', '#include "sketch.h"\n#include <stdio.h>\nint main(void)\n{\n'
                 '    for (int n = 0; n < 100; n++) {\n'
                 '        const struct attn_problem p = {.batch = 1, .heads = 1, .kv_heads = 1,'
@@ -61,7 +61,7 @@ def schedules_by_length(place):
     check(len(sizes) == 100 and sizes == sorted(sizes) and len(set(sizes)) == 2 and sizes[29] < sizes[30] == sizes[99],
           'workspaces %s %s' % (sorted(set(sizes)), done.stderr))
 
-    # entries that lead to the same loops are there once
+    # entries with the same loops are emitted once
     place.write('twice.yaml', SOFTMAX.replace('soft', 'twice', 1)
                 + 'schedule: [{tile_q: 32}, {from: 9, tile_q: 64}, {from: 20, tile_q: 32}, {from: 30}]\n')
     place.attnc('twice.yaml', '--target', 'generic', '--emit', 'c,json')
@@ -74,8 +74,8 @@ def schedules_by_length(place):
 
 @case
 def every_knob_can_be_set(place):
-    """The least and the most, and the first and the last of the values worth trying, compile, for this machine and for
-    any in turn; the kernels compute the same."""
+    """The minimum, the maximum, and the first and last of the values worth trying compile, for this machine and for
+    others in turn; all kernels compute the same."""
     place.write('sketch.yaml', SKETCH.replace('sketch: 4', 'sketch: 32'))
     place.attnc('sketch.yaml', '--target', 'generic', '--emit', 'json')
     knobs = json.loads(place.read('sketch.json'))['knobs']
@@ -97,19 +97,21 @@ def every_knob_can_be_set(place):
 
 @case
 def schedules_of_gradients(place):
-    """Knobs under `backward` are of the gradients alone, by length; threads do not change their bits."""
+    """Knobs under `backward` apply only to the gradients, by length; the number of threads does not change their
+    bits."""
     backward = SOFTMAX + 'emit: [forward, backward]\n'
     listed = backward + ('schedule: [{tile_q: 32}, {from: 20, backward: {tile_q: 32, sweep: 0}}, '
                          '{from: 40, backward: {tile_k: 8}}, {from: 50}]\n')
     place.write('soft.yaml', listed)
     said = place.attnc('explain', 'soft.yaml').stdout
-    for words in ('  backward: of the gradients', r'  sweep +1 ', 'set from 20 keys on: backward tile_q 32, sweep 0\n',
+    for words in ('  backward: knobs of the gradients', r'  sweep +1 ', 'set from 20 keys on: backward tile_q 32, sweep 0\n',
                   'set from 40 keys on: backward tile_k 8\n', 'set from 50 keys on: nothing'):
         check(re.search(words, said), 'explain does not say %s: %s' % (words, said))
-    said = place.attnc('check', 'soft.yaml', '--target', 'native', '--lengths', '9,25,45', '--heads', '2/1').stdout
+    said = place.attnc('check', 'soft.yaml', '--target', 'native', '--lengths', '9,25,45', '--heads', '2/1',
+                       '--verbose').stdout
     check(re.search('from 20 keys on, backward: dq\n.*from 20 keys on, backward: dk, dv\n'
-                    '.*from 40 keys on, backward: dk, dv\n', said, re.DOTALL) and said.endswith('soft: ok\n'), said)
-    check('from 50' not in said.split('backward: ', 1)[1], 'no parts of their own where nothing is set')
+                    '.*from 40 keys on, backward: dk, dv\n', said, re.DOTALL) and '\nsoft: ok; ' in said, said)
+    check('from 50' not in said.split('backward: ', 1)[1], 'no separate parts if nothing is set')
     place.attnc('soft.yaml', '--target', 'generic', '--emit', 'c,json')
     made = json.loads(place.read('soft.json'))
     check(made['schedule']['tile_q'] == 32 and made['schedule']['backward']['sweep'] == 1, made['schedule'])
@@ -120,7 +122,7 @@ def schedules_of_gradients(place):
     check({'soft_dk_dv_sum_0_any', 'soft_dq_from20_any', 'soft_dk_dv_sum_0_from40_any'}
           <= set(re.findall(r'soft_d\w+_any', code)), set(re.findall(r'soft_d\w+_any', code)))
 
-    # what forward does is as without it, gradients are but for rounding, for any number of threads
+    # forward is the same as without it, and gradients differ only by rounding, for any number of threads
     rng = np.random.default_rng(1)
     place.arrays(n=70, dout=rng.standard_normal((1, 2, 70, 8)).astype('f4'))
     place.write('usual.yaml', backward.replace('soft', 'usual', 1))
@@ -135,7 +137,7 @@ def schedules_of_gradients(place):
     check(any(a.tobytes() != b.tobytes() for a, b in zip(usual, other)), 'the schedule does nothing')
     check(all(np.abs(a - b).max() < 1e-4 for a, b in zip(usual, other)), 'other gradients')
 
-    # a tuned spec goes with one that asks for no gradients, and with --backward
+    # a tuned spec can be used with a spec without gradients, and with --backward
     place.write('soft.yaml', SOFTMAX)
     place.write('soft.tuned.yaml', SOFTMAX + 'schedule: {tile_q: 16, backward: {sweep: 0}}\n')
     place.attnc('soft.yaml', '--tuned', '--target', 'generic')
@@ -170,7 +172,7 @@ def tuned_schedules(place):
     os.remove(place.path('sketch.c'))
     place.write('sketch.yaml', SOFTMAX)
     done = place.attnc('sketch.yaml', '--tuned', status=1)
-    check(re.search(r"sketch\.tuned\.yaml:5:\d+: error: the knob 'crossover' does nothing", done.stderr), done.stderr)
+    check(re.search(r"sketch\.tuned\.yaml:5:\d+: error: the knob 'crossover' has no effect", done.stderr), done.stderr)
     place.write('sketch.yaml', SKETCH)
     place.write('sketch.tuned.yaml', SKETCH + 'schedule: {tile_q: 17}\n')
     done = place.attnc('sketch.yaml', '--tuned', status=1)

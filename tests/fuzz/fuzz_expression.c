@@ -1,5 +1,6 @@
-/* libFuzzer's door to expressions: any bytes give an expression or errors inside the text; an expression is well-typed,
-   finite in size, prints, and can be evaluated anywhere. The first byte says whether it is a mask. */
+/* libFuzzer's entry point for expressions. Any bytes give an expression or errors inside the text; an expression is
+   well-typed, of limited size, can be printed, and can be evaluated anywhere. The first byte selects a mask or a
+   weight. */
 #include "compiler/expression/expression.h"
 
 #include <stdlib.h>
@@ -12,11 +13,11 @@ struct told {
     int errors;
 };
 
-static void count(void *user, size_t offset, bool note, const char *message)
+static void count(void *user, size_t offset, enum expression_says says, const char *message)
 {
     struct told *t = user;
-    t->errors += !note;
-    if (offset > t->length || !*message || (note && t->errors == 0)) abort();
+    t->errors += says == EXPRESSION_ERROR;
+    if (offset > t->length || !*message || (says == EXPRESSION_NOTE && t->errors == 0)) abort();
 }
 
 static void evaluate(const struct expr *e)
@@ -46,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const struct allowed allowed = {.operands = !positions, .index = 7};
         if (positions ? where_check(m, e->value, &allowed) : expr_check(m, e->value, &allowed)) abort();
         struct text printed = {0};
-        expression_print(e->value, &printed);
+        expression_print(e->value, NULL, &printed);
         text_free(&printed);
         evaluate(e->value);
     }

@@ -1,5 +1,5 @@
-/* libFuzzer's door to the spec reader: any bytes give a spec or errors, and what reads as a spec gives a graph that
-   verifies, or errors. */
+/* libFuzzer's entry point for the spec reader. Any bytes give a spec or errors, and a spec gives a graph that passes
+   the verifier, or errors. */
 #include "compiler/spec/reader.h"
 #include "compiler/spec/spec.h"
 #include "compiler/variant/variant.h"
@@ -24,7 +24,7 @@ static char byte_at(const char *text, size_t size, struct position at)
     return 0;
 }
 
-/* Every byte of every scalar stands where it is said to stand. */
+/* Checks the position of every byte of every scalar. */
 static void check_places(const struct yaml *node, const char *text, size_t size, int *left)
 {
     for (int k = 0; k < node->count && *left > 0; k++) {

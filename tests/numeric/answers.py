@@ -1,5 +1,5 @@
-"""What a kernel has to answer: inputs on files, definitions.py in wider arithmetic than the kernel's,
-and what a row may be off by."""
+"""The expected output of a kernel: inputs in files, definitions.py in wider arithmetic than the kernel's, and the
+tolerance of each row."""
 import functools
 import importlib.util
 import os
@@ -11,11 +11,11 @@ from plain import Plain
 from stored import HALVES, off_by, rounded
 from suite import check
 
-SEEDS = 8   # allowances that are averaged
+SEEDS = 8   # tolerances that are averaged
 
 
 def over(out, expected, allowed, dtype):
-    """The error of each number as a part of what is allowed."""
+    """The error of each number relative to its tolerance."""
     with np.errstate(invalid='ignore', divide='ignore'):
         off = off_by(out, expected, dtype)
         part = off / allowed
@@ -24,9 +24,9 @@ def over(out, expected, allowed, dtype):
 
 
 def exact_definitions(seed=None):
-    """definitions.py once more, with rope's frequencies the doubles nearest to what it says, and wider sines: NumPy's
-    power, sin and cos are off by one in the last place for some arguments, differently on different processors. With a
-    seed every logit is off by half a unit."""
+    """definitions.py with exact frequencies of rope and wider sines. NumPy's power, sin and cos are off by one unit
+    in the last place for some arguments, depending on the processor. With a seed, every logit is moved by half a
+    unit."""
     found = importlib.util.spec_from_file_location('exact', definitions.__file__)
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
@@ -60,7 +60,7 @@ NUDGED = [exact_definitions(seed) for seed in range(3)]
 
 
 def attend(module, spec, arrays, number):
-    # number(x) makes an array of one element a scalar
+    # number(x) converts an array of one element to a scalar
     numbers = (lambda x: x.astype(number)) if isinstance(number, type) else number
     P = {n: numbers(x) if x.dtype.kind == 'f' else x for n, x in arrays.items()}
     q, k, v = (P.pop(n) for n in 'qkv')
@@ -69,7 +69,7 @@ def attend(module, spec, arrays, number):
 
 
 class Answer:
-    """What definitions.py says of some inputs, and by how much a kernel may be off."""
+    """The output of definitions.py for some inputs, and the kernel's tolerance."""
 
     def __init__(self, spec, arrays):
         self.spec, self.arrays, self.wide = spec, arrays, spec['dtype'] == 'f64'
@@ -84,7 +84,7 @@ class Answer:
 
     @functools.cached_property
     def scale(self):
-        """The scale of each row: the largest that the sizes of the values come to under its weights."""
+        """The scale of each row: the largest sum of absolute values, weighted with the row's weights."""
         sizes = self.arrays | {'v': np.abs(self.arrays['v'])}
         scale = np.abs(attend(definitions, self.spec, sizes, np.float64)).max(-1, keepdims=True)
         check(np.isfinite(scale).all(), 'the generator made a case whose allowance is not finite')
@@ -92,7 +92,7 @@ class Answer:
 
     @functools.cached_property
     def least(self):
-        """What every allowed_error has of the scale alone, whatever moving the inputs adds to it."""
+        """The part of allowed_error that depends only on the scale, and not on perturbed inputs."""
         return self.scale * (2e-6 * 2.0 ** -29 if self.wide else 2e-6)
 
     def allowed_error(self, seed):
@@ -104,7 +104,7 @@ class Answer:
 
     @functools.cached_property
     def logits(self):
-        """f64: what half a unit in the last place of the logits changes, where there are logits."""
+        """f64: the change of a row by half a unit in the last place of its logits, if there are logits."""
         if definitions.tagged(self.spec['similarity'])[0] != 'softmax':
             return 0
         moved = [attend(module, self.spec, self.arrays, np.longdouble) for module in NUDGED]
@@ -116,30 +116,31 @@ class Answer:
 
     @functools.cached_property
     def allowed(self):
-        """The mean of allowed_error over its seeds. One of them is the largest of four draws: in a few of a thousand
-        rows these happen to change next to nothing, which says nothing about the row."""
+        """The mean of allowed_error over its seeds. One seed takes the maximum of four draws, which is much too
+        small by chance for a few of a thousand rows."""
         return np.mean([self.one] + [self.allowed_error(seed) for seed in range(1, SEEDS)], 0)
 
     @functools.cached_property
     def own(self):
-        """The definitions in the kernel's own arithmetic, where every step rounds."""
+        """The definitions in the kernel's arithmetic, with rounding at every step."""
         return np.asarray(attend(EXACT, self.spec, self.arrays,
                                  functools.partial(Plain, dtype=np.float64 if self.wide else np.float32)))
 
     @functools.cached_property
     def wider(self):
-        """At least 1: twice the part of what is allowed that the definitions in the kernel's own arithmetic use up."""
+        """The factor by which the tolerance is widened: twice the error of the definitions in the kernel's own
+        arithmetic relative to the tolerance, at least 1."""
         return max(1.0, 2 * float(over(self.own, self.expected, self.allowed, 'f64').max(initial=0)))
 
-    def judge(self, out, times=1, beside=0.0):
-        """'' when every row is within `times` what is allowed and `beside`, or else where it is worst; the largest
-        error, as a part of that before it was made wider; by how much it was. What is allowed takes many times as long
-        as the answer: most kernels are within the least that it can be."""
+    def judge(self, out, times=1, more=0.0):
+        """'' if every row is within `times` the tolerance plus `more`, else the worst row; the largest error
+        relative to the tolerance before it was widened; the factor. Tolerances take many times as long to compute as
+        the answer, so rows are first compared with their minimum."""
         for allowed in 'least', 'one', 'allowed':
-            part = over(out, self.expected, times * getattr(self, allowed) + beside, self.spec['dtype'])
+            part = over(out, self.expected, times * getattr(self, allowed) + more, self.spec['dtype'])
             if (part <= 1).all():
                 return '', part.max(initial=0), 1.0
-        wide = over(out, self.expected, self.wider * times * self.allowed + beside, self.spec['dtype'])
+        wide = over(out, self.expected, self.wider * times * self.allowed + more, self.spec['dtype'])
         if (wide <= 1).all():
             return '', part.max(), self.wider
         at = np.unravel_index(np.argmax(wide), wide.shape)
@@ -149,7 +150,7 @@ class Answer:
 
 
 def draw(spec, folder, sizes, seed, order='sorted'):
-    """Writes inputs into a folder and returns the answer to them."""
+    """Writes inputs into a folder and returns their answer."""
     make_inputs(spec, folder, sizes, seed, order)
     return Answer(spec, definitions.read_dir(folder))
 

@@ -1,4 +1,4 @@
-"""Where autograd is, which gradients.py needs: in a virtual environment of its own, made where there is none."""
+"""A virtual environment with autograd, which gradient_definitions.py needs; it is created if it does not exist."""
 import fcntl
 import glob
 import os
@@ -11,7 +11,7 @@ VENV = os.path.join(ROOT, 'build-autograd')
 
 
 def install():
-    """Makes the environment where there is none, while other suites wait. Returns why it cannot, or ''."""
+    """Creates the environment if needed, while other suites wait. Returns the reason of a failure, or ''."""
     root = os.open(ROOT, os.O_RDONLY)
     try:
         fcntl.flock(root, fcntl.LOCK_EX)
@@ -34,12 +34,12 @@ def installed():
 
 
 def autograd():
-    """'' where autograd can be imported, from its virtual environment, or else why not."""
+    """'' if autograd can be imported from its virtual environment, else the reason."""
     why = install()
     if why: return why
     sys.path.append(os.path.dirname(installed()[0]))
     try:
-        import gradients
+        import gradient_definitions
     except ImportError as error:
         return str(error)
     return ''

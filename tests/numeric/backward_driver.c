@@ -1,5 +1,5 @@
-/* Calls a kernel's backward under a sanitizer, with arrays of just the size that they need, over lengths around its
-   tiles. Built by `backward` with -DKERNEL=NAME_kernel beside the emitted C and the runtime. */
+/* Calls a kernel's backward under a sanitizer, with arrays of exactly the needed size, for lengths around its tiles.
+   backward.py builds it with -DKERNEL=NAME_kernel, the emitted C and the runtime. */
 #include "attnrt.h"
 #include "team.h"
 
@@ -10,7 +10,7 @@
 extern const struct attn_kernel KERNEL;
 enum { Q, K, V, OUT, DOUT, DQ, DK, DV, ARRAYS, MAX_PARAMS = 64 };
 
-/* The parameters, and places for the gradients by those of them that are learned. */
+/* The parameters, and arrays for the gradients with respect to the learned ones. */
 struct arrays {
     void *params, *storage;
     void *given[MAX_PARAMS], *gradient[MAX_PARAMS + 1];

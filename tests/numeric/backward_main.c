@@ -1,6 +1,6 @@
-/* A program of a stranger's that trains: forward with what it saves, then backward, through the functions that NAME.h
-   declares. Valid C and C++. On the command line sizes, the file of q, k, v and dout, and that for dq, dk and dv, of
-   raw elements. Built by `backward_builds` with -DHEADER="NAME.h" -DNAME=NAME -DD=head_dim -DE=value_dim. */
+/* A user's program that trains: forward with saved values, then backward, through the functions that NAME.h declares.
+   Valid C and C++. Arguments: the sizes, a file with the raw elements of q, k, v and dout, and a file for those of dq,
+   dk and dv. backward_builds.py builds it with -DHEADER="NAME.h" -DNAME=NAME -DD=head_dim -DE=value_dim. */
 #include HEADER
 
 #include <stdio.h>

@@ -1,11 +1,12 @@
-"""The cases of the linear forms: every two choices of weight, mask, block, dtype, normalize, sizes and prepare meet in
-some kernel, and every kernel runs over the edges of its blocks, with grouped heads and with n_q other than n_k."""
+"""The cases of the linear forms: every two choices of weight, mask, block, dtype, normalize, sizes and prepare occur
+together in some kernel, and every kernel runs over the edges of its blocks, with grouped heads and with n_q other
+than n_k."""
 import itertools
 
 from cover import cover
 
 COEFFICIENTS = [1.0, 0.25, 0.125, 0.03125, 0.0625]
-# A name is one choice; where it lists several similarities the kernels that use it take them in turn.
+# A name is one choice; if it lists several similarities, the kernels that use it take them in turn.
 WEIGHTS = {
     'polynomial': [{'polynomial': {'degree': 2, 'alpha': 0.5, 'beta': 4.0}},
                    {'polynomial': {'degree': 4, 'alpha': 2, 'beta': 2.5}},
@@ -23,7 +24,7 @@ WEIGHTS = {
     'favor_relu': [{'linear': {'features': {'favor_relu': {'count': m}}}} for m in (16, 64, 24)],
     'hedgehog': [{'linear': {'features': 'hedgehog'}}],
 }
-# features grow with its powers
+# features that grow with their powers
 MOST_HEAD_DIM = {'polynomial': 8, 'polynomial_high': 4, 'square': 4, 'square_param': 8}
 # local: exact inside blocks
 PLACES = {'causal': {'mask': 'causal'}, 'none': {'mask': 'none'}, 'local': {'mask': 'causal'}}
@@ -34,7 +35,7 @@ PREPARE = {'nothing': [], 'layernorm': ['layernorm'],
 CHOSEN = list(PREPARE)
 PREPARE['short'] = [{'l2norm': {'eps': 1e-6}}, {'scale': {'by': 0.5}}]
 COMMON = {'dtype': ['f32', 'f64', 'half'], 'normalize': list(NORMALIZE), 'sizes': list(SIZES), 'prepare': CHOSEN}
-HALVES = itertools.cycle(['bf16', 'f16'])   # `half` is one and the other
+HALVES = itertools.cycle(['bf16', 'f16'])   # `half` is bf16 and f16 in turn
 
 
 def spec_of(row, similarity, head_dim):
@@ -45,7 +46,7 @@ def spec_of(row, similarity, head_dim):
             'shape': {'head_dim': min(head, head_dim)} | ({'value_dim': value} if value else {}),
             **EVERY_PLACE[row['place']]}
     if spec['dtype'] == 'f64' and row['block'] == '256':
-        spec['block'] = 100           # the definitions in 80 bits are slow
+        spec['block'] = 100           # definitions.py in 80 bits is slow
     elif row['block'] != 'auto':
         spec['block'] = int(row['block'])
     return spec
@@ -57,10 +58,10 @@ def weights():
                      seed=3):
         weight = row['weight']
         if weight.startswith('polynomial'):
-            # s + alpha stays away from 0: the features of high powers cancel where a weight nearly vanishes
+            # s + alpha stays away from 0, because the features of high powers cancel if a weight nearly vanishes
             row['prepare'] = 'short'
         if weight == 'square_param' and row['place'] == 'none' and row['block'] == '16':
-            # its coefficients are drawn: all weights of a short row may nearly vanish, and their features cancel
+            # random coefficients: all weights of a short row may nearly vanish, and their features cancel
             row['block'] = '100'
         turn[weight] = turn.get(weight, -1) + 1
         similarity = WEIGHTS[weight][turn[weight] % len(WEIGHTS[weight])]
@@ -68,8 +69,8 @@ def weights():
             row, similarity, MOST_HEAD_DIM.get(weight, 64))
 
 
-# Nets take the compiler and the definitions long, so these are chosen;
-# beside q and k they differ from the others in their maps alone.
+# Learned networks are slow to compile and in definitions.py, so there are only a few. They differ from the others only
+# in their maps of q and k.
 LEARNED = [{'degree': d, 'r': r, 'map': 'learned', 'place': place, 'block': b,
             'dtype': dtype, 'normalize': 'plus_half', 'sizes': '8x24', 'prepare': 'layernorm'}
            for d, r, place, b, dtype in (('4', '32', 'causal', 'auto', 'f32'), ('4', '24', 'local', '16', 'f64'),
@@ -81,9 +82,9 @@ def sketches():
                   'block': ['16', '100', '256', 'auto'], **COMMON}, seed=4)
     for row in [{**row, 'map': 'random'} for row in rows] + LEARNED:
         if row['place'] == 'local' and row['block'] == 'auto':
-            row['block'] = '16'       # a number is needed
+            row['block'] = '16'       # a number is required
         if row['prepare'] == 'nothing' and row['degree'] in ('8', '16'):
-            row['prepare'] = 'layernorm'   # their weights would span more than f32 holds
+            row['prepare'] = 'layernorm'   # their weights would exceed the range of f32
         options = {'degree': int(row['degree']), 'sketch': int(row['r']), 'map': row['map']} | (
             {'local': 'exact'} if row['place'] == 'local' else {})
         yield 'polysketch_%s_r%s_%s-%s' % (row['degree'], row['r'], row['map'],
@@ -91,7 +92,7 @@ def sketches():
             row, {'polysketch': options}, 64)
 
 
-# Weights that fall with the distance: (weight, whether it may be negative, so that no row is divided by its sum).
+# Weights that decrease with the distance: (weight, True if it may be negative, so that no row is divided by its sum).
 DECAYS = {
     'fixed': ('s * pow(0.97, i - j)', True),
     'exponential': ('exp(-0.03 * (i - j)) * s', True),
@@ -119,14 +120,14 @@ def decays():
             row, {'custom': {'weight': weight}}, 8)
 
 
-# Masks under which the last key of a query is the last of a prefix, or that or its own.
+# Masks under which the last key of a query is the end of a prefix, or the later of that and its own.
 PREFIXES = {'prefix_lm': {'mask': {'any': ['causal', {'prefix': {'length': 70}}]}},
             'prefix': {'mask': {'prefix': {'length': 37}}},
             'short': {'mask': {'any': [{'prefix': {'length': 5}}, 'causal']}},
             'long': {'mask': {'prefix': {'length': 1000}}},
             'both': {'mask': {'all': ['causal', {'prefix': {'length': 70}}]}},
             'ahead': {'mask': {'expr': 'j <= i + 21 || j < 40'}}}
-# Windows of blocks, under which the state is of the last few chunks.
+# Windows of blocks, under which the state is that of the last few chunks.
 BLOCKS = {'back': {'block_window': {'left': 2}}, 'ahead': {'block_window': {'left': 1, 'right': 1}},
           'causal_blocks': {'all': ['causal', {'block_window': {'left': 3}}]},
           'far_ahead': {'block_window': {'left': 4, 'right': 2}},
@@ -155,7 +156,7 @@ def prefixes():
                   'dtype': COMMON['dtype'], 'normalize': list(NORMALIZE), 'sizes': ['8x24', '16']}, seed=6)
     for row in rows:
         if row['weight'] == 'decay' and row['place'] in ('prefix', 'long', 'ahead'):
-            row['weight'] = 'polynomial'   # it may grow there
+            row['weight'] = 'polynomial'   # the sum may grow there
         row['prepare'] = 'layernorm' if row['weight'] == 'sketch' else 'nothing'
         yield ('prefix-' + '-'.join(row[key] for key in ('weight', 'place', 'block', 'dtype', 'normalize', 'sizes')),
                spec_of(row, UNDER_PREFIXES[row['weight']], 8))
@@ -175,8 +176,8 @@ def blocks():
 
 
 def shapes(spec, turn):
-    """((n_q, n_k), (heads, kv_heads), batch, threads) over the edges of the blocks; which heads and threads go with
-    which lengths changes with `turn`."""
+    """((n_q, n_k), (heads, kv_heads), batch, threads) over the edges of the blocks; `turn` varies which heads and
+    threads are combined with which lengths."""
     b = spec.get('block', 64)
     # in short rows all weights may nearly vanish, and their features cancel
     few = (b // 2, b // 2) if 'poly' in str(spec['similarity']) else (2, 2)
@@ -186,7 +187,7 @@ def shapes(spec, turn):
     for at, length in enumerate(lengths):
         group, batch = groups[(turn + at) % len(groups)], 1 + (turn + at) % 2
         if max(length) > 200:
-            group, batch = groups[(turn + at) % 3], 1    # the definitions take the square of it
+            group, batch = groups[(turn + at) % 3], 1    # definitions.py takes the square of the time
         yield length, group, batch, threads[(turn + 3 * at) % len(threads)]
 
 
@@ -194,7 +195,7 @@ def cases():
     """(name, spec, shapes)"""
     for turn, (name, spec) in enumerate([*weights(), *sketches(), *decays(), *prefixes(), *blocks()]):
         yield 'linear-' + name, {'name': 'carried%03d' % turn} | spec, list(shapes(spec, turn))
-    for turn, weight in enumerate(('of_the_head', 'slow', 'exponential', 'amount')):   # every query far from most keys
+    for turn, weight in enumerate(('of_the_head', 'slow', 'exponential', 'amount')):   # every query is far from most keys
         spec = {'name': 'far%d' % turn, 'similarity': {'custom': {'weight': DECAYS[weight][0]}},
                 'mask': 'causal', 'normalize': 'none',
                 'dtype': 'f64' if turn == 3 else 'f32', 'algorithm': 'quadratic', 'shape': {'head_dim': 16}}
@@ -202,7 +203,8 @@ def cases():
                                       ((300, 97), (2, 1), 1, 3)]
 
 
-# Whatever drifts from chunk to chunk shows in the rows of a long sequence, which the definitions can give one by one.
+# Errors that accumulate from chunk to chunk show in the rows of a long sequence, which definitions.py can compute one
+# by one.
 LONG = {'slow': 's * pow(1 - pow(2, -12 - 4 * h), i - j)', 'slowest': 's * s * pow(1 - pow(2, -20), i - j)',
         'rate': '(1 + s) * (1 + s) * exp(-0.0007 * (i - j))'}
 
@@ -210,7 +212,7 @@ LONG = {'slow': 's * pow(1 - pow(2, -12 - 4 * h), i - j)', 'slowest': 's * s * p
 def long_cases():
     """(name, spec, n)"""
     for turn, (name, weight) in enumerate(LONG.items()):
-        # sums of either sign drift in f64, which keeps no rest of them
+        # sums of both signs accumulate errors in f64, which has no compensation
         for dtype in ['f32', 'f64'] if turn else ['f32']:
             yield 'long-%s-%s' % (name, dtype), {'name': 'long%d%s' % (turn, dtype),
                                                  'similarity': {'custom': {'weight': weight}}, 'mask': 'causal',

@@ -1,5 +1,5 @@
-"""Pairwise cover: few rows in which every two choices of different factors meet at least once.
-Greedy, with a fixed seed."""
+"""Pairwise cover: few rows in which every two choices of different factors occur together at least once. Greedy,
+with a fixed seed."""
 import itertools
 import random
 
@@ -12,10 +12,30 @@ def all_pairs(factors):
     return {(a, x, b, y) for a, b in itertools.combinations(sorted(factors), 2) for x in factors[a] for y in factors[b]}
 
 
-def cover(factors, seed=1, tries=40):
-    """Rows (dicts) over `factors` (name -> list of choices) that meet every pair."""
+def allowed(row, rules):
+    """True if the choices obey the rules, which are pairs of factors' names and a function that says which choices
+    may occur together."""
+    return all(rule(*(row[n] for n in names)) for names, rule in rules if all(n in row for n in names))
+
+
+def completed(row, factors, rules):
+    """A row with these choices that obeys all rules, or None."""
+    if not allowed(row, rules): return None
+    rest = [n for n in factors if n not in row]
+    if not rest: return row
+    found = (completed({**row, rest[0]: c}, factors, rules) for c in factors[rest[0]])
+    return next((row for row in found if row), None)
+
+
+def impossible(factors, rules):
+    """Pairs that occur in no row that obeys the rules."""
+    return {(a, x, b, y) for a, x, b, y in all_pairs(factors) if not completed({a: x, b: y}, factors, rules)}
+
+
+def cover(factors, seed=1, tries=40, rules=()):
+    """Rows (dicts) over `factors` (name -> list of choices) that contain every pair that the rules allow."""
     rng = random.Random(seed)
-    missing, rows = all_pairs(factors), []
+    missing, rows = all_pairs(factors) - (impossible(factors, rules) if rules else set()), []
     while missing:
         best, gain = None, 0
         ordered = sorted(missing)
@@ -26,19 +46,25 @@ def cover(factors, seed=1, tries=40):
             rest = [n for n in factors if n not in row]
             rng.shuffle(rest)
             for name in rest:
-                gained = [sum((name, c, n, x) in either_way for n, x in row.items()) for c in factors[name]]
-                row[name] = rng.choice([c for c, gain_of in zip(factors[name], gained) if gain_of == max(gained)])
+                choices = [c for c in factors[name] if allowed({**row, name: c}, rules)]
+                if not choices: break
+                gained = [sum((name, c, n, x) in either_way for n, x in row.items()) for c in choices]
+                row[name] = rng.choice([c for c, gain_of in zip(choices, gained) if gain_of == max(gained)])
+            if len(row) < len(factors): continue
             found = len(pairs_of(row, factors) & missing)
             if found > gain:
                 best, gain = row, found
+        if not best:
+            a, x, b, y = ordered[0]
+            best = completed({a: x, b: y}, factors, rules)
         rows.append(best)
         missing -= pairs_of(best, factors)
     return rows
 
 
 def extend(rows, factors, each, seed=2, tries=60):
-    """For every row a list of at least `each` extensions over more `factors`, so that every pair of a choice of a row
-    with a new choice, and of two new choices, is met somewhere."""
+    """For every row a list of at least `each` extensions by more `factors`, so that every pair of a choice of a row
+    and a new choice, and of two new choices, occurs."""
     rng = random.Random(seed)
     old = {name: sorted({row[name] for row in rows}) for name in rows[0]}
     missing = all_pairs(factors) | {pair for pair in all_pairs({**old, **factors})

@@ -1,10 +1,10 @@
-/* The gradients of specs, as the interpreter of the graph computes them. usage: derive [--print | --differences]
-   FOLDER… Each folder has spec.yaml, q.npy, k.npy, v.npy, dout.npy and every parameter. It gets quadratic.NAME.npy for
-   each gradient NAME of the weights as they are written, and linear.NAME.npy of the separated form, if there is one;
-   each is a list of numbers. What the forward program would save of its rows must lead to the same gradients. With
-   --print the graphs go to standard output instead; with --differences lines `FORM NAME a b c` do: along a random
-   direction the gradient is a, the difference of the sum of out * dout b, and c the sum of the gradient's sizes. What
-   cannot be done is said on standard error. */
+/* Computes the gradients of specs with the interpreter of graphs. usage: derive [--print | --differences] FOLDER…
+   Each folder has spec.yaml, q.npy, k.npy, v.npy, dout.npy and every parameter. It gets, as lists of numbers,
+   quadratic.NAME.npy for each gradient NAME of the weights as written, and linear.NAME.npy of the separated form, if
+   there is one. The values that forward saves must lead to the same gradients. Failures go to standard error.
+   - --print: prints the graphs instead
+   - --differences: prints lines `FORM NAME a b c` instead: along a random direction, a is the gradient, b the
+   difference of the sum of out * dout, c the sum of the gradient's absolute terms */
 #include "../../compiler/pass/pass.h"
 #include "../../compiler/schedule/schedule.h"
 #include "../../compiler/spec/spec.h"
@@ -23,7 +23,7 @@ static int failed(const char *folder, const char *what)
     return 1;
 }
 
-/* The array of that name in the folder as doubles in the arena; its shape may be asked for. */
+/* The array of that name in the folder as doubles, and its shape if `shape` is not NULL. */
 static double *array(struct arena *arena, const char *folder, const char *name, bool integers, int64_t *shape)
 {
     struct attn_array a = {.data = NULL};
@@ -48,8 +48,8 @@ static int64_t elements(const struct graph *g, int v, const struct problem_size 
     return count;
 }
 
-/* The graph of the gradients of one form; NULL: it has none, or (reported) it is not compiled. With `saving` it is
-   given what the programs in there leave. */
+/* The graph of the gradients of one form; NULL: there is none, or (reported) it is not compiled. `saving`: it reads the
+   arrays that these programs leave. */
 static struct graph *gradients(struct arena *arena, const struct spec *spec, bool linear, struct compilation *saving,
                                struct diagnostics *d)
 {
@@ -58,13 +58,12 @@ static struct graph *gradients(struct arena *arena, const struct spec *spec, boo
     struct compilation c = {.spec = spec,
                             .target = target_find("x86-64-v3"),
                             .diagnostics = d,
-                            .linear = linear,
-                            .program = saving ? PROGRAM_GRADIENTS : PROGRAM_ALONE};
+                            .program = {.kind = saving ? PROGRAM_GRADIENTS : PROGRAM_UNSAVED, .linear = linear}};
     c.source = build_graph(arena, spec, d);
     c.graph = build_graph(arena, spec, d);
     for (int k = 0; k < 5 && c.graph; k++) {
         pass[k](&c);
-        if (diagnostics_errors(d) || (k > 1 && linear && !c.features)) return NULL;
+        if (diagnostics_errors(d) || (k > 1 && linear && !c.separated.features)) return NULL;
         const char *wrong = graph_verify(c.graph);
         if (!wrong) continue;
         diagnostics_error(d, (struct position){0, 0}, "after pass %d: %s", k, wrong);
@@ -86,7 +85,7 @@ struct inputs {
     struct problem_size size;
     struct tensor tensor[MAX_OUTPUTS];
     int tensors;
-    double *dout; /* one of the tensors, the last */
+    double *dout; /* the last tensor */
 };
 
 /* The sum of out * dout for `in`, with the array of that name moved along the direction. */
@@ -108,7 +107,7 @@ static double output_at(struct arena *arena, const struct inputs *in, const char
     return sum;
 }
 
-/* Richardson's extrapolation of two central differences; NaN where a smaller pair differs from it, as it does near a
+/* Richardson's extrapolation of two central differences; NaN if two smaller steps give another value, as near a
    kink. */
 static void compare(struct arena *arena, const struct inputs *in, const char *form, const char *name,
                     const double *gradient, int64_t count)
@@ -154,7 +153,7 @@ static int evaluate(struct arena *arena, const char *folder, const struct graph 
     return 0;
 }
 
-/* Reads what the program takes from the folder. */
+/* Reads the program's inputs from the folder. */
 static const char *read_inputs(struct arena *arena, const char *folder, struct inputs *in)
 {
     const struct graph *g = in->source;
@@ -180,7 +179,7 @@ static const char *read_inputs(struct arena *arena, const char *folder, struct i
     return wrong ? wrong : in->dout ? NULL : "dout.npy cannot be read";
 }
 
-/* Evaluates a program and adds its outputs to what others are given. Returns what is wrong, or NULL. */
+/* Evaluates a program and adds its outputs to the inputs of others. Returns the error, or NULL. */
 static const char *leave_outputs(struct arena *arena, const struct graph *g, struct inputs *in)
 {
     int64_t total = 0;
@@ -196,7 +195,8 @@ static const char *leave_outputs(struct arena *arena, const struct graph *g, str
     return wrong;
 }
 
-/* The gradients once more, from what the forward program saves: `wanted` and what is wrong, or NULL. */
+/* Evaluates the gradients again from the values that the forward program saves, and compares them with `wanted`.
+   Returns the error, or NULL. */
 static const char *compare_saved(struct arena *arena, const struct spec *spec, bool linear,
                                  const struct graph *computed, const struct inputs *in, struct diagnostics *d)
 {
@@ -208,8 +208,8 @@ static const char *compare_saved(struct arena *arena, const struct spec *spec, b
     for (int o = 0; o < computed->outputs; o++) total += elements(computed, computed->output[o].value, &in->size);
     double *wanted = arena_alloc(arena, (size_t)total * sizeof *wanted),
            *got = arena_alloc(arena, (size_t)total * sizeof *got), largest = 0;
-    const char *wrong = leave_outputs(arena, left.saving, &given);
-    if (!wrong) wrong = leave_outputs(arena, left.row_sums, &given);
+    const char *wrong = leave_outputs(arena, left.gradients.saving, &given);
+    if (!wrong) wrong = leave_outputs(arena, left.gradients.row_sums, &given);
     if (!wrong) wrong = graph_eval(computed, &in->size, in->tensor, in->tensors, wanted);
     if (!wrong) wrong = graph_eval(g, &in->size, given.tensor, given.tensors, got);
     for (int64_t k = 0; k < total && !wrong; k++) largest = fmax(largest, fabs(wanted[k]));

@@ -1,7 +1,8 @@
-/* Calls one emitted kernel the way a careful C user would: arrays that end at a page nobody may touch, padded strides,
-   bad arguments, many callers at once. Built by `properties` with -DKERNEL=NAME_kernel beside the emitted C and the
-   runtime; the arguments name the checks to run. */
+/* Calls one emitted kernel as a careful C user does: arrays that end at a page without access, padded strides, wrong
+   arguments, many callers at once. properties.py builds it with -DKERNEL=NAME_kernel, the emitted C and the runtime;
+   the arguments name the checks to run. */
 #include "attnrt.h"
+#include "fences.h"
 #include "team.h"
 
 #include <math.h>
@@ -13,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 extern const struct attn_kernel KERNEL;
 static const struct attn_kernel *const kernel = &KERNEL;
@@ -22,80 +21,6 @@ static int failures;
 static const char *checking;
 
 #define FAIL(...) (failures++, printf("%s: ", checking), printf(__VA_ARGS__), putchar('\n'))
-
-/* ---- memory with fences: a page without access on both sides, a pattern in the bytes between ---- */
-
-enum { PATTERN = 0xA5, SLACK = 256 };
-
-struct block {
-    unsigned char *map, *data;
-    size_t mapped, bytes;
-};
-
-static size_t page_size(void)
-{
-    return (size_t)sysconf(_SC_PAGESIZE);
-}
-
-/* The data end at the far fence (as nearly as `align` lets them), or begin at the near one. */
-static struct block block_new(size_t bytes, size_t align, bool at_front)
-{
-    size_t page = page_size(), inner = (bytes + SLACK + page - 1) / page * page;
-    struct block b = {.mapped = inner + 2 * page, .bytes = bytes};
-    b.map = mmap(NULL, b.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (b.map == MAP_FAILED) {
-        perror("mmap");
-        exit(3);
-    }
-    memset(b.map, PATTERN, b.mapped);
-    b.data = b.map + page + (at_front ? 0 : (inner - bytes) / align * align);
-    if (mprotect(b.map, page, PROT_NONE) != 0 || mprotect(b.map + page + inner, page, PROT_NONE) != 0) {
-        perror("mprotect");
-        exit(3);
-    }
-    return b;
-}
-
-static bool block_whole(const struct block *b)
-{
-    const unsigned char *begin = b->map + page_size(), *end = b->map + b->mapped - page_size();
-    for (const unsigned char *p = begin; p < end; p++) {
-        if ((p < b->data || p >= b->data + b->bytes) && *p != PATTERN) return false;
-    }
-    return true;
-}
-
-static void block_free(struct block *b)
-{
-    munmap(b->map, b->mapped);
-}
-
-/* ---- numbers that depend on where they stand only ---- */
-
-static double number(uint64_t array, uint64_t at)
-{
-    uint64_t x = (array << 40) + at + 1;
-    double sum = 0;
-    for (int i = 0; i < 3; i++) {
-        x += 0x9E3779B97F4A7C15u;
-        uint64_t y = x;
-        y = (y ^ (y >> 30)) * 0xBF58476D1CE4E5B9u;
-        y = (y ^ (y >> 27)) * 0x94D049BB133111EBu;
-        sum += (double)((y ^ (y >> 31)) >> 11) * 0x1p-53;
-    }
-    return 2 * sum - 3;
-}
-
-static void store(void *data, size_t at, double x, enum attn_dtype dtype)
-{
-    switch (dtype) {
-    case ATTN_F32: ((float *)data)[at] = (float)x; break;
-    case ATTN_BF16: ((uint16_t *)data)[at] = attn_bf16(x); break;
-    case ATTN_F16: ((uint16_t *)data)[at] = attn_f16(x); break;
-    case ATTN_F64: ((double *)data)[at] = x; break;
-    case ATTN_I32: ((int32_t *)data)[at] = (int32_t)x; break;
-    }
-}
 
 static double stored(const unsigned char *data, size_t at)
 {
@@ -144,7 +69,7 @@ static size_t elements(struct attn_strides s, int64_t batch, int64_t heads, int6
                                   : (size_t)((batch - 1) * s.batch + (heads - 1) * s.head + (n - 1) * s.row + width);
 }
 
-/* q, k or v: NaN between the rows, numbers in them. */
+/* q, k or v: numbers in the rows, NaN between them. */
 static struct block input_new(uint64_t array, struct attn_strides given, int64_t batch, int64_t heads, int64_t n,
                               int64_t width, bool front)
 {
@@ -172,7 +97,7 @@ struct call {
     void **params; /* struct NAME_params */
 };
 
-static const struct attn_team *team; /* of the calls that are made next */
+static const struct attn_team *team; /* of the next calls */
 
 static struct call call_new(struct shape s, enum layout layout, int threads)
 {
@@ -225,13 +150,13 @@ static void call_free(struct call *c)
 {
     if (!block_whole(&c->out) || !block_whole(&c->workspace))
         FAIL("wrote outside of %s", block_whole(&c->out) ? "the workspace" : "out");
-    if (!block_whole(&c->q) || !block_whole(&c->k) || !block_whole(&c->v)) FAIL("wrote beside its inputs");
+    if (!block_whole(&c->q) || !block_whole(&c->k) || !block_whole(&c->v)) FAIL("wrote to its inputs");
     block_free(&c->q), block_free(&c->k), block_free(&c->v), block_free(&c->out), block_free(&c->workspace);
     for (int p = 0; p < kernel->params; p++) block_free(&c->param[p]);
     free(c->params);
 }
 
-/* out as a contiguous array; what lies between its rows has to be untouched. */
+/* Copies out to a contiguous array; the memory between its rows must be unchanged. */
 static unsigned char *call_result(const struct call *c)
 {
     const struct attn_problem *p = &c->problem;
@@ -299,8 +224,8 @@ static void check_same(struct shape s, enum layout layout, int threads, int byte
     free(result);
 }
 
-/* Strides change nothing, nothing outside of the arrays is read or written, and what the workspace held does not
-   matter. */
+/* Strides do not change the result, nothing outside the arrays is read or written, and the contents of the workspace do
+   not matter. */
 static void check_layouts(void)
 {
     for (int i = 0; i < SHAPES; i++) {
@@ -325,13 +250,15 @@ static void check_threads(void)
     }
 }
 
-/* The same on threads of the caller; a team of fewer than were asked for does, too. */
+/* Threads of the caller give the same result, also if the team is smaller than requested. */
 static void check_teams(void)
 {
     team = &own_team;
     check_threads();
     team = NULL;
-    if (team_runs < 9) FAIL("%d calls ran on the threads of their caller", team_runs); /* 3 shapes, on 2, 3 and 7 */
+    if (team_runs < 9)
+        FAIL("%d calls ran on the threads of their caller", team_runs); /* 3 shapes, on 2, 3 and 7
+                                                                           threads */
 }
 
 static bool untouched(const struct block *b)
@@ -351,7 +278,7 @@ static void expect(const char *what, struct call *c, int got, int wanted)
     }
 }
 
-/* The problem with one member changed, and what forward has to say of it. */
+/* The problem with one member changed, and the expected result of forward. */
 #define BAD(what, wanted, change) \
     do { \
         struct attn_problem saved = c.problem; \
@@ -432,7 +359,7 @@ static void check_errors(void)
     }
 }
 
-/* What a call needs beside its arrays does not grow with n. */
+/* The memory that a call needs in addition to its arrays does not grow with n. */
 static void check_workspace(void)
 {
     struct attn_problem p = {.batch = 1, .heads = 2, .kv_heads = 2, .n_q = 4096, .n_k = 4096, .threads = 2};
@@ -445,8 +372,9 @@ static void check_workspace(void)
     printf("info %zu bytes of workspace on one thread, %zu on two\n", kernel->workspace(&p), large);
 }
 
-#ifdef COUNT_ALLOCATIONS /* the linker sends every allocation of the kernel and the runtime here; those inside the \
-                            OpenMP library are its own */
+/* The linker redirects every allocation of the kernel and the runtime to these; those inside the OpenMP library are its
+   own. */
+#ifdef COUNT_ALLOCATIONS
 static int allocations;
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
@@ -506,8 +434,8 @@ static void check_allocations(void)
 }
 #endif
 
-/* A workspace that was asked for while OpenMP was set in one way serves the call under another: nothing is written
-   beyond it. */
+/* A workspace whose size was computed under one setting of OpenMP is sufficient under another: nothing is written after
+   it. */
 static const struct shape many_tasks = {2, 4, 2, 97, 97};
 
 #ifdef _OPENMP
@@ -548,7 +476,7 @@ static void check_settings(void)
             call_free(&c);
         }
     omp_set_dynamic(0);
-    omp_set_num_threads(8); /* where there is room for them they are used */
+    omp_set_num_threads(8); /* used if there is space for them */
     struct attn_problem p = {.batch = 1, .heads = 2, .kv_heads = 2, .n_q = 9, .n_k = 9}, one = p;
     one.threads = 1;
     if (kernel->workspace(&p) < 8 * kernel->workspace(&one))
@@ -563,7 +491,7 @@ static void check_settings(void)
 }
 #endif
 
-/* Several callers at once, each with its own out and workspace, share the inputs. */
+/* Several callers at once share the inputs; each has its own out and workspace. */
 static const struct shape shared_shape = {1, 2, 1, 150, 150};
 
 static void *caller(void *argument)

@@ -1,7 +1,7 @@
-/* What the interpreters make of specs. usage: interpret FOLDER…
-   Each folder has spec.yaml, q.npy, k.npy, v.npy, and document.npy where the mask names it; it gets graph.npy, the
-   value of the spec's meaning, and quadratic.npy and linear.npy, that of the loops of each form, as they are emitted
-   for x86-64-v3. What cannot be done is said on standard error, and the file is then missing. */
+/* Evaluates specs with the interpreters. usage: interpret FOLDER… Each folder has spec.yaml, q.npy, k.npy, v.npy, and
+   document.npy if the mask uses it. It gets graph.npy, the value of the source graph, and quadratic.npy and linear.npy,
+   the values of the loops of each form, as emitted for x86-64-v3. Failures are reported on standard error, and the file
+   is then missing. */
 #include "../../compiler/pass/pass.h"
 #include "../../compiler/schedule/schedule.h"
 #include "../../compiler/spec/spec.h"
@@ -13,13 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each form in a module of its own. */
+/* Compiles each form in its own module. */
 static const struct loops *loops_of(struct arena *arena, const struct spec *spec, bool linear, struct diagnostics *d)
 {
-    struct compilation c = {.spec = spec, .target = target_find("x86-64-v3"), .diagnostics = d, .linear = linear};
+    struct compilation c = {
+        .spec = spec, .target = target_find("x86-64-v3"), .diagnostics = d, .program.linear = linear};
     c.source = build_graph(arena, spec, d);
     c.graph = build_graph(arena, spec, d);
-    return c.graph && passes_run(&c, NULL, NULL) && (!linear || c.features) ? c.loops : NULL;
+    return c.graph && passes_run(&c, NULL, NULL) && (!linear || c.separated.features) ? c.loops : NULL;
 }
 
 static int one(const char *folder)

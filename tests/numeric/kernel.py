@@ -1,28 +1,26 @@
-"""An emitted kernel in a shared library, called with NumPy arrays; and what compiling one takes."""
+"""An emitted kernel in a shared library, called with NumPy arrays, and its compilation."""
 import ctypes
 import os
-import platform
 import threading
 
 import numpy as np
 
 import definitions
-from processor import missing_flags
+from processor import MACHINE, missing_flags, targets
 from stored import HALVES, rounded
 from suite import ROOT, Failure, check, execute
 
 RUNTIME = os.path.join(ROOT, 'runtime')
-# With clang's -O0 these compile in a quarter of the time that gcc's -O1 takes, and no access is optimised away. A
-# pointer that is wrong and used is AddressSanitizer's to find: the other checks of pointers double the time.
+# clang's -O0 compiles in a quarter of the time of gcc's -O1, and no access is optimised away. AddressSanitizer finds
+# the use of wrong pointers; UBSan's checks of pointers would double the time.
 SANITIZED = ['-fsanitize=address,undefined', '-fno-sanitize=null,pointer-overflow', '-fno-sanitize-recover=all',
              '-fopenmp']
 
 
 def best_target():
-    """What attnc itself compiles for this machine alone."""
-    if platform.machine() in ('aarch64', 'arm64'):
-        return 'aarch64'
-    return next((target for target in ('x86-64-v4', 'x86-64-v3') if not missing_flags(target)), 'generic')
+    """The target that attnc would choose on this machine."""
+    return next(t.name for t in targets() if t.architecture in (MACHINE, 'any') and t.chosen == 'default'
+                and not missing_flags(t.name))
 
 
 def runtime_sources():
@@ -30,7 +28,7 @@ def runtime_sources():
 
 
 class Made:
-    """What is made once, by whoever needs it first."""
+    """An object that is created once, by the first that needs it."""
 
     def __init__(self):
         self.lock, self.made = threading.Lock(), {}
@@ -48,7 +46,7 @@ class Made:
 
 
 class Objects(Made):
-    """Object files that every kernel shares: the runtime and what calls the kernel, for each set of flags."""
+    """Object files that all kernels share: the runtime and the caller, for each set of flags."""
 
     def __init__(self, folder):
         super().__init__()
@@ -119,14 +117,14 @@ class Kernel:
         return self.as_numbers(out)
 
     def gradients(self, P, q, k, v, dout, wanted=('dq', 'dk', 'dv'), threads=2, saves=True):
-        """Those of q, k and v that are wanted, by name, after forward."""
+        """The wanted ones of dq, dk and dv, by name, after forward."""
         q, k, v, dout = (self.as_stored(np.ascontiguousarray(x, self.dtype)) for x in (q, k, v, dout))
         problem = Problem(q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2], threads=threads)
         about, whole, address = self.about, ctypes.c_void_p, ctypes.byref(problem)
 
         def memory(function):
             size = ctypes.CFUNCTYPE(ctypes.c_size_t, whole)(function)(address)
-            made = np.full(size + 128, 0xFF, np.uint8)  # what is not written is NaN
+            made = np.full(size + 128, 0xFF, np.uint8)  # elements that are not written are NaN
             return made[-made.ctypes.data % 64:][:size]
         if saves:
             saved = memory(about.saved)
@@ -170,7 +168,8 @@ class Kernel:
 
 
 class State:
-    """A state of a kernel, with what its functions are called with; those of the state return what they do."""
+    """A state of a kernel, with the arguments of its functions; methods have the names of functions and their
+    results."""
 
     def __init__(self, kernel, P, batch, heads, kv_heads, capacity=0, threads=2, vouch=False, first=0):
         about = kernel.about
@@ -181,7 +180,7 @@ class State:
         self.bytes = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(about.state)(problem)
         check(self.bytes > 0, 'a state of no bytes')
         self.problem.state_bytes = 0 if vouch else self.bytes
-        self.memory = np.full(self.bytes + 128, 0xA5, np.uint8)   # what is not set is no zero
+        self.memory = np.full(self.bytes + 128, 0xA5, np.uint8)   # elements that are not set are not zero
         start = -self.memory.ctypes.data % 64
         self.block = self.memory[start:start + self.bytes]
         self.after = self.memory[start + self.bytes:].copy()
@@ -219,8 +218,8 @@ class State:
         return self.folding(ctypes.byref(self.problem), self.address, right.address)
 
     def try_extend(self, q, k, v, lengths=None):
-        """What extend returns, and its out, where rows that it may not write are as they were: NaN. Without q no rows
-        are asked for."""
+        """Returns the result of extend, and out, in which rows that may not be written stay NaN. Without q, no
+        output is requested."""
         stored = [None if x is None else self.kernel.as_stored(np.ascontiguousarray(x, self.kernel.dtype))
                   for x in (q, k, v)]
         q, k, v = stored
@@ -254,7 +253,7 @@ def inputs(spec, H, G, n_q, n_k, B, seed, folder):
 
 
 def runtime_objects(suite):
-    """The runtime's; suite.objects are the suite's Objects."""
+    """The object files of the runtime; suite.objects are the suite's Objects."""
     return suite.objects.of('runtime', ['cc', '-O2', '-fopenmp', '-fPIC'], runtime_sources())
 
 
@@ -264,7 +263,7 @@ def done_well(line, folder):
 
 
 def compiled(suite, path, folder, target, level='-O2', cc='cc'):
-    """The kernel of a spec as a user has it."""
+    """The kernel of a spec, compiled as by a user."""
     name = os.path.basename(path)[:-5]
     done_well([suite.attnc, path, '-o', folder, '--target', target], folder)
     done_well([cc, level, '-fopenmp', '-fPIC', '-shared', '-I', RUNTIME, '-I', folder, '-o', 'kernel.so', name + '.c',

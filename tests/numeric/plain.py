@@ -1,7 +1,7 @@
-"""Arrays in the arithmetic of a plain loop: the same bits whatever vector code or BLAS NumPy has.
+"""Arrays in the arithmetic of a plain loop, with bits that do not depend on NumPy's vector instructions or BLAS.
 
 Every result is rounded to the arrays' own type. Sums go from the first term to the last. Functions are computed in
-wider numbers, since NumPy has several versions of them that differ in the last place.
+wider numbers, because NumPy has several versions of them that differ in the last place.
 """
 import numpy as np
 

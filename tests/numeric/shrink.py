@@ -1,5 +1,5 @@
-"""Smaller versions of what fails: keys and items go, numbers become small,
-a node of an expression becomes one of its parts."""
+"""Reduces failing cases: keys and items are removed, numbers become small, a node of an expression becomes one of
+its parts."""
 import copy
 import re
 
@@ -52,7 +52,7 @@ def printed(e):
 
 
 def expressions(e):
-    """Smaller ones, the smallest first."""
+    """Smaller expressions, the smallest first."""
     if isinstance(e, str):
         yield from (t for t in ('1', '2', 'i', 's') if len(t) < len(e))
         return
@@ -69,10 +69,10 @@ def numbers(x):
 
 
 def trees(x):
-    """Smaller versions of YAML."""
+    """Smaller YAML values."""
     if isinstance(x, dict):
         for key in x: yield {k: v for k, v in x.items() if k != key}
-        if len(x) == 1: # a choice with options: the bare word, the options' own parts (of masks)
+        if len(x) == 1: # a choice with options: the bare word, and smaller options (of masks)
             (key, inside), = x.items()
             yield key
             if isinstance(inside, (dict, list)):
@@ -88,7 +88,7 @@ def trees(x):
 
 
 def drawn(d):
-    """Smaller versions of a draw: its spec first, then how it is compiled and run."""
+    """Smaller draws: first with smaller specs, then with simpler ways to compile and run them."""
     spec = d['spec']
     for key in ('similarity', 'mask'):
         for plain in ('softmax', 'causal'):
@@ -101,6 +101,10 @@ def drawn(d):
     for key, plain in (('heads', 1), ('kv_heads', 1), ('batch', 1), ('threads', 1), ('standalone', False),
                        ('optimize', '-fsyntax-only'), ('ids', 'sorted')):
         if d[key] != plain: yield d | {key: plain}
+    if d['batch'] > 2: yield d | {'batch': 2}
+    for n, length in enumerate(d.get('lengths', [])):
+        yield from (d | {'lengths': d['lengths'][:n] + [smaller] + d['lengths'][n + 1:]}
+                    for smaller in numbers(length) if smaller)
     if d['heads'] > 1: yield d | {'heads': 1, 'kv_heads': 1}
     for key in ('n_q', 'n_k'): yield from (d | {key: smaller} for smaller in numbers(d[key]) if smaller)
     if d['n_q'] == d['n_k']: yield from (d | {'n_q': smaller, 'n_k': smaller}
@@ -108,7 +112,7 @@ def drawn(d):
 
 
 def shrink(d, fails, deadline):
-    """The smallest draw found that still `fails`, before deadline() is true."""
+    """The smallest draw that still `fails`, found before deadline() is true."""
     found = True
     while found and not deadline():
         found = False

@@ -1,6 +1,6 @@
-/* Calls of a kernel on matrix units that signals interrupt, whose handlers call it too: in two threads, each with
-   arrays of its own. Built with KERNEL as the C of a kernel of the name matrix, of 64 elements a head, without OpenMP:
-   what is in it a handler may call. Prints how many calls were interrupted; exit status 1: some bits differ. */
+/* Calls of a kernel on matrix units are interrupted by signals whose handlers also call it, in two threads with their
+   own arrays. Built with KERNEL as the C of a kernel named matrix, with 64 elements per head, without OpenMP, whose
+   functions a handler may not call. Prints the number of interrupted calls; exit status 1: some bits differ. */
 #include KERNEL
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 
 enum { D = 64, LONG = 150, SHORT = 33, THREADS = 2, ENOUGH = 60 };
-static const double SECONDS = 30; /* whatever there has been by then */
+static const double SECONDS = 30; /* the calls so far */
 
 struct call_of {
     uint16_t q[LONG * D], k[LONG * D], v[LONG * D], out[LONG * D], expected[LONG * D];
@@ -19,7 +19,7 @@ struct call_of {
     int n;
 };
 
-static _Thread_local struct call_of *inside; /* what a handler calls in this thread */
+static _Thread_local struct call_of *inside; /* the call of the handler in this thread */
 static _Thread_local volatile sig_atomic_t running;
 static volatile sig_atomic_t interrupted, wrong;
 
@@ -38,7 +38,7 @@ static void handle(int number)
 {
     (void)number;
     if (!running) return;
-#ifdef ATTN_EMULATE_TILES /* the system saves and restores the processor's */
+#ifdef ATTN_EMULATE_TILES /* the system saves and restores the processor's tile registers */
     __typeof__(emulated_tile[0]) saved[8];
     memcpy(saved, emulated_tile, sizeof saved);
 #endif
@@ -59,7 +59,7 @@ static int prepare(struct call_of *c, int n, uint32_t seed)
         uint16_t *const to[] = {&c->q[k], &c->k[k], &c->v[k]};
         for (int a = 0; a < 3; a++) {
             seed = seed * 1664525 + 1013904223;
-            *to[a] = (uint16_t)(0x3e00 + (seed >> 16 & 0x81ff)); /* up to 2, of both signs */
+            *to[a] = (uint16_t)(0x3e00 + (seed >> 16 & 0x81ff)); /* up to 2 in absolute value */
         }
     }
     const int error = c->workspace ? call_it(c) : ATTN_EMEMORY;
@@ -97,7 +97,7 @@ int main(void)
     if (sigaction(SIGALRM, &action, NULL) != 0) return 2;
     for (int t = 0; t < THREADS; t++)
         if (pthread_create(&thread[t], NULL, work, call[t]) != 0) return 2;
-    pthread_sigmask(SIG_BLOCK, &alarms, NULL); /* the others get them */
+    pthread_sigmask(SIG_BLOCK, &alarms, NULL); /* the threads get them */
     setitimer(ITIMER_REAL, &often, NULL);
     for (int t = 0; t < THREADS; t++) pthread_join(thread[t], NULL);
     setitimer(ITIMER_REAL, &never, NULL);

@@ -1,15 +1,13 @@
-"""16-bit storage of q, k, v and out: what a number is once it is stored,
-and by how much the number before that is off at least."""
+"""16-bit storage of q, k, v and out: the rounded numbers, and the minimum error before rounding."""
 import numpy as np
 
 HALVES = ('bf16', 'f16')
-# digits of the fraction, least exponent of a normal number, and what infinity begins at
+# digits of the fraction, smallest exponent of a normal number, and the number from which on they round to infinity
 LIMITS = {'bf16': (7, -126, np.inf), 'f16': (10, -14, 65520.0)}
 
 
 def rounded(x, dtype):
-    """x, an array of f32, as an array of f32 that holds what `dtype` does:
-    to the nearest, of two as near to the even one."""
+    """x, an array of f32, rounded to `dtype`, as an array of f32: to nearest, ties to even."""
     x = np.ascontiguousarray(x, np.float32)
     if dtype == 'f16':
         with np.errstate(over='ignore'):
@@ -21,18 +19,18 @@ def rounded(x, dtype):
 
 
 def off_by(out, expected, dtype):
-    """|out - expected|; for 16 bits less half a unit in out's last place, by which rounding moves it."""
+    """|out - expected|; for 16 bits minus half a unit in out's last place, the largest error of rounding."""
     if dtype not in HALVES:
         return np.abs(out - expected)
     digits, least, infinity = LIMITS[dtype]
     out = out.astype(np.float64)
     with np.errstate(invalid='ignore'):
         exponent = np.maximum(np.frexp(np.where(np.isfinite(out), out, 0))[1] - 1, least)
-        off = np.maximum(np.abs(out - expected) - np.ldexp(1.0, exponent - digits - 1), 0)   # a NaN stays one
+        off = np.maximum(np.abs(out - expected) - np.ldexp(1.0, exponent - digits - 1), 0)   # a NaN stays a NaN
         return np.where(np.isinf(out) & (np.sign(out) == np.sign(expected)),
                         np.maximum(infinity - np.abs(expected), 0), off)
 
 
 def holds(out, dtype):
-    """Whether every number of out is one that `dtype` holds."""
+    """True if `dtype` holds every number of out."""
     return dtype not in HALVES or np.array_equal(rounded(out, dtype), out.astype(np.float32), equal_nan=True)

@@ -1,4 +1,4 @@
-/* A caller's own threads for kernels to run on: pthreads that are made for each call. */
+/* A caller's own threads that kernels run on: pthreads that are created for each call. */
 #ifndef TEAM_H
 #define TEAM_H
 
@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { TEAM_THREADS = 4 }; /* the most that there are: a call that asks for more threads runs on 4 */
-static int team_runs;      /* calls that ran on them */
+enum { TEAM_THREADS = 4 }; /* the maximum: a call that asks for more threads runs on 4 */
+static int team_runs;      /* calls that ran on these threads */
 static pthread_barrier_t team_meeting;
 struct team_work {
     void (*work)(void *);

@@ -1,11 +1,13 @@
-/* Runs passes on a program given as text and prints what comes out. usage: passtest FILE
-   The comments that the file begins with say which: `# pass: simplify stabilise`, and where a pass needs it `# tile: 16
-   12 48` (queries, keys, queries that share keys; the last may be left out), `# block: 16`, `# target: generic`,
-   `# form: quadratic` or `few`. What is stored in bf16 is for the target that multiplies it; with
-   `# units: matrix` for the one that has matrix units; `# program: gradients`: of a graph that has them already.
-   Whatever the passes do, the interpreter must give the same value before and after, and what is printed must read
-   back. With `differentiate` among them the values after are the gradients of the value before, which central
-   differences along a random direction must bear out. */
+/* Runs passes on a program given as text and prints the result. usage: passtest FILE
+   The comments at the beginning of the file have the settings:
+   - `# pass: simplify stabilise`: the passes
+   - `# tile: 16 12 48`: queries, keys, and (optional) queries that share keys
+   - `# block: 16`, `# target: generic`, `# form: quadratic` or `few`
+   - `# units: matrix`: the target with matrix units; otherwise programs of bf16 use the target that multiplies bf16
+   - `# program: gradients`: the graph is one of gradients
+   The interpreter must give the same value before and after, and the printed program must read back. If `differentiate`
+   is among the passes, the values after it are the gradients of the value before, which central differences along a
+   random direction must confirm. */
 #include "../../compiler/pass/pass.h"
 #include "../../compiler/schedule/schedule.h"
 #include "../../compiler/spec/spec.h"
@@ -18,10 +20,10 @@
 #include <string.h>
 
 static const double tolerance = 1e-9;
-/* Several heads; fewer queries than keys; more, so that early rows may see nothing; one of each. */
+/* Several heads; fewer queries than keys; more queries than keys, so that early rows see nothing; one of each. */
 static const struct problem_size sizes[] = {{2, 2, 2, 21, 21}, {1, 1, 2, 5, 40}, {1, 2, 1, 39, 17}, {1, 1, 1, 1, 1}};
 
-struct program {
+struct either {
     struct graph *graph;
     struct loops *loops;
 };
@@ -32,7 +34,7 @@ static int failed(const char *file, const char *message)
     return 1;
 }
 
-/* What follows `# key:` in the comments at the beginning of the text, or NULL. */
+/* The text after `# key:` in the comments at the beginning, or NULL. */
 static const char *directive(struct arena *arena, const char *text, const char *key)
 {
     const char *wanted = arena_printf(arena, "# %s:", key);
@@ -46,9 +48,9 @@ static const char *directive(struct arena *arena, const char *text, const char *
     return NULL;
 }
 
-static struct program parse(struct arena *arena, const char *text, struct diagnostics *d)
+static struct either parse(struct arena *arena, const char *text, struct diagnostics *d)
 {
-    struct program p = {NULL, NULL};
+    struct either p = {NULL, NULL};
     const char *word = text;
     while (*word == '#') {
         word += strcspn(word, "\n");
@@ -61,12 +63,12 @@ static struct program parse(struct arena *arena, const char *text, struct diagno
     return p;
 }
 
-static const char *verify(const struct program *p)
+static const char *verify(const struct either *p)
 {
     return p->loops ? loops_verify(p->loops) : graph_verify(p->graph);
 }
 
-static void print(const struct program *p, struct text *out)
+static void print(const struct either *p, struct text *out)
 {
     if (p->loops)
         loops_print(p->loops, out);
@@ -83,7 +85,7 @@ static int64_t elements(const struct module *m, int rank, const int *axes, const
     return count;
 }
 
-/* The same numbers, between -1 and 1, for an array of the same name. */
+/* Numbers between -1 and 1 that depend on the name of the array. */
 static struct tensor random_tensor(struct arena *arena, const char *name, int64_t count)
 {
     uint64_t state = 1;
@@ -96,15 +98,15 @@ static struct tensor random_tensor(struct arena *arena, const char *name, int64_
     return t;
 }
 
-/* With this array, if it is asked for, in the place of a random one of its name; and where the name is in `out`,
-   that. */
-static const char *evaluate_with(struct arena *arena, const struct program *p, const struct problem_size *size,
+/* Evaluates the program with `given` in place of a random array of that name, if it is not NULL; `out`: the output of
+   this name. */
+static const char *evaluate_with(struct arena *arena, const struct either *p, const struct problem_size *size,
                                  const struct tensor *instead, int insteads, double **out, int64_t *count)
 {
     *count = 0;
     int given = 0, max = p->loops ? p->loops->arrays : p->graph->values;
     struct tensor *in = arena_alloc(arena, (size_t)(max + insteads) * sizeof *in);
-    for (; given < insteads; given++) in[given] = instead[given]; /* the first of a name counts */
+    for (; given < insteads; given++) in[given] = instead[given]; /* of tensors with the same name the first counts */
     for (int k = 0; k < max; k++) {
         const struct array *a = p->loops ? &p->loops->array[k] : NULL;
         const struct value *v = p->loops ? NULL : &p->graph->value[k];
@@ -123,14 +125,14 @@ static const char *evaluate_with(struct arena *arena, const struct program *p, c
     return p->loops ? loops_eval(p->loops, size, in, given, *out) : graph_eval(p->graph, size, in, given, *out);
 }
 
-static const char *evaluate(struct arena *arena, const struct program *p, const struct problem_size *size, double **out,
+static const char *evaluate(struct arena *arena, const struct either *p, const struct problem_size *size, double **out,
                             int64_t *count)
 {
     return evaluate_with(arena, p, size, NULL, 0, out, count);
 }
 
-/* The sum of the output of `p` times that of `dout`, with the array moved by `step` along a random direction. */
-static double moved(struct arena *arena, const struct program *p, const struct problem_size *size, struct tensor array,
+/* The sum of the products of `p`'s output with dout, with the array moved by `step` along a random direction. */
+static double moved(struct arena *arena, const struct either *p, const struct problem_size *size, struct tensor array,
                     int64_t count, double step, const double *dout)
 {
     const struct tensor direction = random_tensor(arena, "direction", count);
@@ -143,8 +145,8 @@ static double moved(struct arena *arena, const struct program *p, const struct p
     return sum;
 }
 
-/* NULL, or which output of `after` is no gradient of `before`. */
-static const char *compare_gradients(struct arena *arena, const struct program *before, const struct program *after)
+/* NULL, or the output of `after` that is not a gradient of `before`. */
+static const char *compare_gradients(struct arena *arena, const struct either *before, const struct either *after)
 {
     for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
         const struct problem_size *s = &sizes[n];
@@ -182,8 +184,8 @@ static const char *compare_gradients(struct arena *arena, const struct program *
     return NULL;
 }
 
-/* NULL, or how the value of `after` differs from that of `before`; `few`: where queries are few. */
-static const char *compare(struct arena *arena, const struct program *before, const struct program *after, bool few)
+/* NULL, or how the value of `after` differs from that of `before`; `few`: only problems with few queries. */
+static const char *compare(struct arena *arena, const struct either *before, const struct either *after, bool few)
 {
     for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
         const struct problem_size *s = &sizes[n];
@@ -207,7 +209,7 @@ static const char *compare(struct arena *arena, const struct program *before, co
 
 /* ---- passes ---- */
 
-static const char *run_passes(struct arena *arena, const char *names, struct compilation *c, struct program *p)
+static const char *run_passes(struct arena *arena, const char *names, struct compilation *c, struct either *p)
 {
     char *list = arena_copy(arena, names), *rest = NULL;
     for (const char *name = strtok_r(list, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
@@ -218,7 +220,7 @@ static const char *run_passes(struct arena *arena, const char *names, struct com
             return arena_printf(arena, "pass '%s' does not work on this", name);
         passes[k].run(c);
         if (diagnostics_errors(c->diagnostics)) return NULL;
-        *p = (struct program){c->loops ? NULL : c->graph, c->loops};
+        *p = (struct either){c->loops ? NULL : c->graph, c->loops};
         const char *wrong = verify(p);
         if (wrong) return arena_printf(arena, "after pass '%s': %s", name, wrong);
     }
@@ -228,7 +230,7 @@ static const char *run_passes(struct arena *arena, const char *names, struct com
 static const char *reads_back(struct arena *arena, const char *text)
 {
     struct diagnostics *d = diagnostics_new(arena, "result", text, strlen(text));
-    struct program again = parse(arena, text, d);
+    struct either again = parse(arena, text, d);
     if (diagnostics_flush(d, stderr, false)) return "the result does not read back";
     struct text printed = {NULL, 0, 0};
     print(&again, &printed);
@@ -237,10 +239,10 @@ static const char *reads_back(struct arena *arena, const char *text)
     return same ? NULL : "the result reads back as another program";
 }
 
-/* What the pass `alone` has made: the loops over keys, then those that fold. */
+/* Prints the loops that the pass one_thread made: those over keys, then those that fold. */
 static void print_alone(const struct compilation *c)
 {
-    const struct stmt *const part[] = {c->alone_keys, c->alone_folds};
+    const struct stmt *const part[] = {c->one_thread.keys, c->one_thread.folds};
     for (int k = 0; k < 2; k++) {
         if (!part[k]) continue;
         struct text out = {NULL, 0, 0};
@@ -258,7 +260,7 @@ static int run_file(struct arena *arena, const char *file)
     const char *text = read_whole(arena, file, &length);
     if (!text) return failed(file, strerror(errno));
     struct diagnostics *d = diagnostics_new(arena, file, text, strlen(text));
-    struct program before = parse(arena, text, d);
+    struct either before = parse(arena, text, d);
     if (diagnostics_flush(d, stderr, false)) return 1;
     const char *wrong = verify(&before);
     if (wrong) return failed(file, wrong);
@@ -268,13 +270,13 @@ static int run_file(struct arena *arena, const char *file)
     const char *block = directive(arena, text, "block"), *form = directive(arena, text, "form");
     struct spec spec = {.name = "test", .block = block ? strtoll(block, NULL, 10) : 0};
     struct compilation c = {.spec = &spec,
-                            .linear = !form || !(strstr(form, "quadratic") || strstr(form, "few")),
-                            .few = form && strstr(form, "few"),
-                            .program = !names                              ? PROGRAM_FORWARD
-                                       : strstr(names, "differentiate")    ? PROGRAM_ALONE
-                                       : strstr(names, "expose_state")     ? PROGRAM_EXTEND
-                                       : directive(arena, text, "program") ? PROGRAM_GRADIENTS
-                                                                           : PROGRAM_FORWARD,
+                            .program = {.kind = !names                              ? PROGRAM_FORWARD
+                                                : strstr(names, "differentiate")    ? PROGRAM_UNSAVED
+                                                : strstr(names, "expose_state")     ? PROGRAM_EXTEND
+                                                : directive(arena, text, "program") ? PROGRAM_GRADIENTS
+                                                                                    : PROGRAM_FORWARD,
+                                        .linear = !form || !(strstr(form, "quadratic") || strstr(form, "few")),
+                                        .few = form && strstr(form, "few")},
                             .diagnostics = diagnostics_new(arena, "passes", NULL, 0)};
     c.target = target_find(target ? target + strspn(target, " ") : "x86-64-v4");
     const struct module *m = before.graph ? before.graph->module : before.loops->module;
@@ -286,12 +288,12 @@ static int run_file(struct arena *arena, const char *file)
     long long tile_q = 16, tile_k = 12, block_q = 0;
     if (tile && sscanf(tile, "%lld %lld %lld", &tile_q, &tile_k, &block_q) < 2)
         return failed(file, "'# tile:' takes two or three numbers");
-    c.tile_q = tile_q;
-    c.tile_k = tile_k;
-    c.block_q = block_q;
+    c.tiling.tile_q = tile_q;
+    c.tiling.tile_k = tile_k;
+    c.tiling.block_q = block_q;
     if (before.graph) c.graph = graph_copy(before.graph);
     if (before.loops) c.loops = loops_copy(before.loops);
-    struct program after = {c.graph, c.loops};
+    struct either after = {c.graph, c.loops};
     wrong = run_passes(arena, names, &c, &after);
     if (wrong) return failed(file, wrong);
     if (diagnostics_flush(c.diagnostics, stdout, false)) return 0;
@@ -299,10 +301,10 @@ static int run_file(struct arena *arena, const char *file)
     struct text out = {NULL, 0, 0};
     print(&after, &out);
     wrong = reads_back(arena, out.data);
-    if (!wrong && c.program == PROGRAM_ALONE)
+    if (!wrong && program_is_unsaved(&c.program))
         wrong = compare_gradients(arena, &before, &after);
     else if (!wrong)
-        wrong = compare(arena, &before, &after, c.few);
+        wrong = compare(arena, &before, &after, c.program.few);
     fputs(out.data, stdout);
     text_free(&out);
     print_alone(&c);

@@ -1,11 +1,12 @@
-"""Comparing and timing: what every peer does with its rows."""
+"""Comparison and timing of every peer's rows."""
 import json
 import sys
 import time
 
 import numpy as np
 
-REST = 0.03  # seconds before each call, in which the threads of the call before stop to spin
+REST = 0.03  # seconds before each slice, in which the threads of the previous one stop spinning
+TURN = 0.01  # seconds of consecutive calls: a shorter call is repeated, because waking the threads takes as long
 
 
 def say(text):
@@ -21,12 +22,12 @@ def normal(seed, *shape):
 
 
 class Differs(Exception):
-    """A peer and a kernel that do not do the same job."""
+    """A peer and a kernel that do not compute the same."""
 
 
 def difference(a, b):
-    """The largest difference of a row, over the largest number of that row of b; of gradients, which come as tuples and
-    have rows that are 0, over the largest number of the array. What is in `a` may be tensors of any type."""
+    """The largest difference of a row relative to the largest number of that row of b. For gradients, which are
+    tuples and may have rows of 0, relative to the largest number of the array. `a` may be tensors of any type."""
     if isinstance(b, tuple):
         return max(difference(x.reshape(1, -1), y.reshape(1, -1)) for x, y in zip(a, b))
     a, b = np.asarray(a.float() if hasattr(a, 'float') else a, np.float64).reshape(b.shape), np.asarray(b, np.float64)
@@ -35,25 +36,44 @@ def difference(a, b):
     return float((np.abs(a - b).max(-1) / np.maximum(np.abs(b).max(-1), 1e-30)).max())
 
 
-def seconds(call):
+def later(make, *arguments):
+    """A form that is created at its first call, so that a failure is a result, too."""
+    made = []
+
+    def call():
+        if not made:
+            made.append(make(*arguments))
+        return made[0]()
+    return call
+
+
+def seconds(call, times=1):
+    """The time of a call: the mean of several consecutive ones."""
     time.sleep(REST)
     start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
+    for _ in range(times):
+        call()
+    return (time.perf_counter() - start) / times
+
+
+def in_a_turn(once):
+    """The number of consecutive calls in a slice, if one takes `once` seconds."""
+    return max(1, int(TURN / once))
 
 
 def alternate(calls, limit, least=3, most=25):
-    """Calls each in turn, again and again for about `limit` seconds;
-    returns the best time of each, and the number of rounds."""
-    best, end, rounds = [float('inf')] * len(calls), time.perf_counter() + limit, 0
+    """Alternates between the callables for about `limit` seconds; returns the best time of each, and the number of
+    rounds."""
+    best, end, rounds = [seconds(call) for call in calls], time.perf_counter() + limit, 1
+    times = [in_a_turn(b) for b in best]
     while rounds < least or (rounds < most and time.perf_counter() < end):
-        best = [min(b, seconds(call)) for b, call in zip(best, calls)]
+        best = [min(b, seconds(call, n)) for b, call, n in zip(best, calls, times)]
         rounds += 1
     return best, rounds
 
 
 def same_job(label, out, kernel, tolerance):
-    """The difference of a peer's result from the kernel's, which has to be within the tolerance."""
+    """The difference between a peer's result and the kernel's, which must be within the tolerance."""
     far = difference(out, kernel.values())
     if not far <= tolerance:
         raise Differs('%s: not the same job: a row differs by %.1e of its largest number' % (label, far))
@@ -61,27 +81,29 @@ def same_job(label, out, kernel, tolerance):
 
 
 def attempt(label, form, kernel, tolerance, best):
-    """Calls a form of a peer until it is warm, compares it with what the kernel gave,
-    and returns (its time, the difference)."""
+    """Calls a form of a peer until it is warm, compares it with the kernel's result, and returns (its time, the
+    difference)."""
     form()
     out = []
-    first = seconds(lambda: out.append(form()))
+    once = seconds(lambda: out.append(form()))
     far = same_job(label, out[0], kernel, tolerance)
-    return first if first > 3 * best else min(first, seconds(form), seconds(form)), far
+    times = in_a_turn(once)
+    first = once if times == 1 else seconds(form, times)
+    return first if first > 3 * best else min(first, seconds(form, times), seconds(form, times)), far
 
 
-def row(job, peer, kernel, forms, tolerance, limit):
-    """Measures one row: the fastest of the forms {label: call that returns an array} against the kernel."""
+def row(job, peer, kernel, forms, tolerance, limit, table='jobs'):
+    """Measures one row: the fastest of the forms {label: call that returns an array}, and the kernel."""
     say('%s: %s' % (peer, job))
-    common = dict(table='jobs', job=job, peer=peer)
+    common = dict(table=table, job=job, peer=peer)
     kernel()
     tried, errors, differs = [], [], False
     for label, form in forms.items():
         try:
             best = min((t[0] for t in tried), default=float('inf'))
             tried.append((*attempt(label, form, kernel, tolerance, best), label, form))
-            say('  %-40s %9.1f ms' % (label, 1e3 * tried[-1][0]))
-        except Exception as error:  # what a library cannot do is a result too
+            say('  %-40s %9.2f ms' % (label, 1e3 * tried[-1][0]))
+        except Exception as error:  # a failure of a library is a result, too
             differs = differs or isinstance(error, Differs)
             errors.append(' '.join(('%s: %s' % (label, error) if not isinstance(error, Differs)
                                     else str(error)).split())[:240])
@@ -91,6 +113,6 @@ def row(job, peer, kernel, forms, tolerance, limit):
         return
     _, far, label, form = min(tried, key=lambda t: t[0])
     (theirs, ours), rounds = alternate([form, kernel], limit)
-    say('  %s %.1f ms, attnc %.1f ms: %.2f' % (peer, 1e3 * theirs, 1e3 * ours, theirs / ours))
+    say('  %s %.2f ms, attnc %.2f ms: %.2f' % (peer, 1e3 * theirs, 1e3 * ours, theirs / ours))
     report(**common, form=label, peer_ms=1e3 * theirs, ours_ms=1e3 * ours, difference=far, rounds=rounds,
            errors=errors, differs=differs)

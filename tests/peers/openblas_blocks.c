@@ -1,6 +1,6 @@
-/* What a C user makes of OpenBLAS: attention in blocks, two calls of sgemm a block and loops that the compiler
-   vectorises between them. q, k, v, out: [heads, n, 64]. Threads share heads and blocks of queries (softmax) or heads
-   (polysketch); OpenBLAS itself runs on one thread. */
+/* Attention as a C user would write it with OpenBLAS: in blocks, with two calls of sgemm per block, and loops between
+   them that the compiler vectorises. q, k, v, out: [heads, n, 64]. Threads share heads and blocks of queries (softmax)
+   or heads (polysketch); OpenBLAS itself runs on one thread. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static int omp_get_thread_num(void)
 
 enum { D = 64, R = 32, F = R * (R + 1) / 2, V = D + 1, ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 
-/* As <cblas.h> has it; the file can be checked where OpenBLAS is not installed. */
+/* As in <cblas.h>, so that the file can be checked without OpenBLAS. */
 void cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
                  const float *b, int ldb, float beta, float *c, int ldc);
 int softmax_causal(int64_t heads, int64_t n, int64_t block, int threads, const float *q, const float *k, const float *v,
@@ -41,7 +41,7 @@ static float *floats(int64_t count)
     return aligned_alloc(64, ((size_t)count * sizeof(float) + 63) / 64 * 64);
 }
 
-/* One block of queries against all keys before its end, with the online softmax. work: block * (block + 2). */
+/* One block of queries attends to all keys before its end, with the online softmax. work: block * (block + 2). */
 static void softmax_block(int64_t i0, int64_t i1, int64_t block, const float *q, const float *k, const float *v,
                           float *out, float *work)
 {
@@ -80,7 +80,7 @@ static void softmax_block(int64_t i0, int64_t i1, int64_t block, const float *q,
     }
 }
 
-/* Returns 0, or -1 when there is no memory. */
+/* Returns 0, or -1 if out of memory. */
 int softmax_causal(int64_t heads, int64_t n, int64_t block, int threads, const float *q, const float *k, const float *v,
                    float *out)
 {
@@ -90,7 +90,7 @@ int softmax_causal(int64_t heads, int64_t n, int64_t block, int threads, const f
 #pragma omp parallel num_threads(threads)
     {
         float *mine = work + omp_get_thread_num() * size;
-        /* The longest rows first, so that no thread is left with one at the end. */
+        /* the longest rows first, so that no thread works alone at the end */
 #pragma omp for schedule(dynamic, 1)
         for (int64_t task = 0; task < heads * blocks; task++) {
             const int64_t h = task % heads, b = blocks - 1 - task / heads, at = h * n * D;
@@ -101,7 +101,7 @@ int softmax_causal(int64_t heads, int64_t n, int64_t block, int threads, const f
     return 0;
 }
 
-/* sketch[i] = (x[i] G1) * (x[i] G2) / sqrt(R), with G1 and G2 side by side in g; halves: rows * 2 R. */
+/* sketch[i] = (x[i] G1) * (x[i] G2) / sqrt(R); g has the columns of G1 and then of G2; halves: rows * 2 R. */
 static void sketch_rows(int64_t rows, const float *x, const float *g, float *halves, float *sketch)
 {
     const float factor = 1 / sqrtf(R);
@@ -110,7 +110,7 @@ static void sketch_rows(int64_t rows, const float *x, const float *g, float *hal
         for (int64_t a = 0; a < R; a++) sketch[i * R + a] = factor * halves[i * 2 * R + a] * halves[i * 2 * R + R + a];
 }
 
-/* The products of every two components, each pair once: off the diagonal it counts `twice` times. */
+/* The products of all pairs of components, each pair once; off the diagonal it counts `twice` times. */
 static void feature_rows(int64_t rows, const float *sketch, float twice, float *feature)
 {
     for (int64_t i = 0; i < rows; i++) {
@@ -124,7 +124,7 @@ static void feature_rows(int64_t rows, const float *sketch, float twice, float *
     }
 }
 
-/* A head, block by block: the diagonal block pair by pair, those before it through the state [F, E + 1]. */
+/* A head, block by block: weights inside the diagonal block, and the state [F, E + 1] for earlier blocks. */
 static void polysketch_head(int64_t n, int64_t block, int exact, const float *q, const float *k, const float *v,
                             const float *g, float *out, float *work)
 {
@@ -167,8 +167,8 @@ static void polysketch_head(int64_t n, int64_t block, int exact, const float *q,
     }
 }
 
-/* `exact`: inside a block the weight is <q, k>^4. g: [64, 2 * 32], G1 and G2 side by side. Returns 0, or -1 when there
-   is no memory. */
+/* `exact`: the weight inside a block is <q, k>^4. g: [64, 2 * 32], G1 and then G2. Returns 0, or -1 if out of
+   memory. */
 int polysketch_causal(int64_t heads, int64_t n, int64_t block, int threads, int exact, const float *q, const float *k,
                       const float *v, const float *g, float *out)
 {

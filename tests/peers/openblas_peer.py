@@ -12,7 +12,7 @@ PEER = 'OpenBLAS'
 
 
 def folder():
-    """Of libopenblas.so: what was unpacked, or the system's."""
+    """The folder of libopenblas.so: unpacked, or the system's."""
     found = glob.glob(os.path.join(WORK, 'openblas/usr/lib/*/openblas-pthread/libopenblas.so')) + glob.glob(
         '/usr/lib/*/openblas-*/libopenblas.so')
     found += glob.glob('/usr/lib*/libopenblas.so')
@@ -24,7 +24,7 @@ def folder():
 def open_library():
     at = folder()
     source = os.path.join(ROOT, 'tests/peers/openblas_blocks.c')
-    # What a user tunes with; gcc has vector forms of expf in libmvec.
+    # Typical options of a user; gcc has vector forms of expf in libmvec.
     command = ['gcc', '-O3', '-march=native', '-ffast-math', '-fopenmp', '-std=gnu11', '-fPIC', '-shared', source,
                '-L', at, '-Wl,-rpath,' + at, '-lopenblas', '-lm']
     return ctypes.CDLL(library('openblas_blocks', command, [source])), ctypes.CDLL(os.path.join(at, 'libopenblas.so'))

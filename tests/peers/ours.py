@@ -1,15 +1,17 @@
-"""Kernels that attnc makes of specs, compiled and called on NumPy arrays without a copy."""
+"""Kernels of specs, compiled by attnc and called on NumPy arrays without a copy."""
 import ctypes
 import hashlib
 import os
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WORK = os.path.join(ROOT, 'build-peers')
 BUILD = os.environ.get('ATTNC_BUILD', os.path.join(ROOT, 'build'))
+PACKAGE = os.path.join(ROOT, 'runtime/python')
 BF16 = 1
 
 
@@ -44,7 +46,7 @@ class Description(ctypes.Structure):
 
 
 def compiler():
-    """The C compiler that attnc would take."""
+    """The C compiler that attnc would use."""
     words = os.environ.get('ATTNC_CC', '').split()
     if words:
         return words
@@ -62,7 +64,7 @@ def make(command, what):
 
 
 def library(name, command, inputs):
-    """Compiles a shared library once for the same command and the same contents of its inputs; returns its path."""
+    """Compiles a shared library once for equal commands and inputs; returns its path."""
     digest = hashlib.sha256(repr(command).encode())
     for path in inputs:
         with open(path, 'rb') as f:
@@ -81,8 +83,8 @@ def pointer(array):
 
 
 class Kernel:
-    """specs/NAME.yaml with some keys set to other values, on given arrays: q [H,N,D] and so on.
-    A call computes .out anew and returns it."""
+    """specs/NAME.yaml with some keys changed, on given arrays: q [B,H,N,D] or [H,N,D] and so on. A call overwrites
+    .out and returns it."""
 
     def __init__(self, spec, settings, q, k, v, parameters, threads):
         folder = os.path.join(WORK, 'kernels')
@@ -95,9 +97,9 @@ class Kernel:
                    '-I', os.path.join(ROOT, 'runtime'), source, runtime, '-lm']
         self.library = ctypes.CDLL(library(spec, command, [source, runtime]))
         self.kernel = Description.in_dll(self.library, spec + '_kernel')
-        heads, n, dim = q.shape
-        assert (self.kernel.head_dim, self.kernel.value_dim) == (dim, v.shape[2])
-        self.problem = Problem(batch=1, heads=heads, kv_heads=heads, n_q=n, n_k=n, threads=threads)
+        batch, heads, n, dim = (1, *q.shape)[-4:]
+        assert (self.kernel.head_dim, self.kernel.value_dim) == (dim, v.shape[-1])
+        self.problem = Problem(batch=batch, heads=heads, kv_heads=heads, n_q=n, n_k=n, threads=threads)
         self.kept = [q, k, v, parameters]
         self.table = ctypes.create_string_buffer(max(self.kernel.params_bytes, 8))
         for p in self.kernel.param[:self.kernel.params]:
@@ -108,7 +110,7 @@ class Kernel:
                           pointer(v), pointer(self.out), self.memory(self.problem.workspace_bytes))
 
     def memory(self, size):
-        """The address of so many bytes, aligned as kernels want them."""
+        """The address of that many bytes, aligned for kernels."""
         self.kept.append(np.zeros(size + 64, np.uint8))
         return -(-pointer(self.kept[-1]) // 64) * 64
 
@@ -126,8 +128,27 @@ class Kernel:
         return self.floats(self.out)
 
 
+class FromPython:
+    """The kernel called through the Python package, on NumPy arrays or tensors [B,H,N,D]; the time of a call
+    includes checks of the arguments and a new array for the result."""
+
+    def __init__(self, spec, settings, q, k, v, threads):
+        os.environ['ATTNC'] = os.path.join(BUILD, 'attnc')
+        if PACKAGE not in sys.path:
+            sys.path.append(PACKAGE)
+        import attnc
+        self.attend, self.arrays, self.threads = attnc.kernel(spec, settings), (q, k, v), threads
+
+    def __call__(self):
+        self.out = self.attend(*self.arrays, threads=self.threads)
+        return self.out
+
+    def values(self):
+        return np.asarray(self.out)
+
+
 class Trained(Kernel):
-    """The same with gradients: a call computes them anew, from what forward saved, and forward before if it is to."""
+    """The kernel with gradients: a call computes them from saved values, after forward if requested."""
 
     def __init__(self, spec, settings, q, k, v, dout, parameters, threads, forward):
         super().__init__(spec, settings | {'emit': '[forward, backward]'}, q, k, v, parameters, threads)

@@ -1,4 +1,4 @@
-"""Rows of PyTorch on the CPU: what a user calls or writes, in every form that may be the fastest."""
+"""Rows of PyTorch on the CPU: the functions that a user would call or write, in every form that may be the fastest."""
 import math
 
 import numpy as np
@@ -9,6 +9,7 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from measure import alternate, normal, report, row, same_job, say, seconds
 from ours import Kernel, Trained
+from softmax import softmax_rows
 
 PEER = 'PyTorch'
 BLOCKS = (64, 128, 256)
@@ -29,7 +30,7 @@ def divide(sums, plus):
 
 
 def carried_loop(q, k, v, block, features, near, plus, step=None):
-    """Block after block. q and k are already sketched or mapped; `features` makes what meets the state of them, `near`
+    """Block after block. q and k are already sketched or mapped; `features` makes the factor of the state, `near`
     the weights inside a block."""
     v1, out = with_ones(v), torch.empty_like(v)
     state = None
@@ -51,7 +52,7 @@ def carried_loop(q, k, v, block, features, near, plus, step=None):
 
 
 def carried_all(q, k, v, block, features, near, plus):
-    """All blocks at once: the states of the blocks, their running sums, and the products with them."""
+    """All blocks at once: their states, the running sums of these, and the products with them."""
     heads, n, _ = q.shape
     cut = lambda x: x.reshape(heads, n // block, block, x.shape[-1])
     qc, kc, vc = cut(q), cut(k), cut(with_ones(v))
@@ -62,7 +63,7 @@ def carried_all(q, k, v, block, features, near, plus):
 
 
 def compiled_step(features, near, plus):
-    """The body of the loop as torch.compile makes it."""
+    """The body of the loop, compiled by torch.compile."""
     torch._dynamo.reset()
 
     def step(qc, kc, vc, state):
@@ -77,7 +78,7 @@ def carried_forms(q, k, v, make, features, near, plus, blocks=BLOCKS, compiled=T
     size = features(make(k[:, :1])).shape[-1]
     for b in blocks:
         forms['loop over blocks of %d' % b] = lambda b=b: carried_loop(make(q), make(k), v, b, features, near, plus)
-        # Features of all keys, and those of all queries, in memory at once.
+        # Features of all keys and of all queries, in memory at once.
         if 4 * q.shape[0] * q.shape[1] * size * 2 <= most:
             forms['all blocks of %d at once' % b] = lambda b=b: carried_all(
                 make(q), make(k), v, b, features, near, plus)
@@ -90,7 +91,7 @@ def carried_forms(q, k, v, make, features, near, plus, blocks=BLOCKS, compiled=T
 
 
 def trained_loop(q, k, v, block, features, near, plus):
-    """Block after block, in a way that autograd follows: nothing is written in place."""
+    """Block after block, without writing in place, so that autograd can follow."""
     v1, out, state = with_ones(v), [], None
     for i in range(0, q.shape[1], block):
         qc, kc, vc = q[:, i:i + block], k[:, i:i + block], v1[:, i:i + block]
@@ -118,7 +119,7 @@ def sketched_square(q, k):
 
 
 def tensored(x):
-    """x tensor x, as PolySketchFormer has it."""
+    """x tensor x, as in PolySketchFormer."""
     return (x.unsqueeze(-1) * x.unsqueeze(-2)).flatten(-2)
 
 
@@ -128,7 +129,7 @@ def sketch_of(g1, g2):
 
 
 def polysketch_exact(q, k, v, sketch, block):
-    """The weights inside a block are <q, k>^4, those before it sketched."""
+    """The weights inside a block are <q, k>^4; those of earlier blocks are sketched."""
     both = lambda x: torch.cat([x, sketch(x)], -1)
     d = q.shape[-1]
     return carried_loop(both(q), both(k), v, block, lambda x: tensored(x[..., d:]),
@@ -138,7 +139,7 @@ def polysketch_exact(q, k, v, sketch, block):
 # ---- quadratic forms
 
 def polynomial(q, k, v, rows, power):
-    """Weights (s / 8)^4 under a causal mask, some rows of queries at a time."""
+    """Weights (s / 8)^4 under a causal mask, for some rows of queries at a time."""
     v1, out = with_ones(v), torch.empty_like(v)
     for i in range(0, q.shape[1], rows):
         end = min(i + rows, q.shape[1])
@@ -152,7 +153,7 @@ def polynomial(q, k, v, rows, power):
 # ---- the rows
 
 class Arrays:
-    """Standard normal q, k, v as NumPy arrays and as tensors on the same memory."""
+    """Standard normal q, k, v as NumPy arrays and as tensors that share their memory."""
 
     def __init__(self, heads, n, dim=64):
         self.arrays = [normal(seed, heads, n, dim) for seed in (1, 2, 3)]
@@ -173,13 +174,21 @@ def measure(options, job, arrays, spec, settings, forms, parameters=None, tolera
     row(job, PEER, kernel, no_grad(forms), tolerance, options.limit)
 
 
-def sdpa_rows(options, n):
-    job = 'softmax, causal, n = %d' % n
-    if options.wanted(PEER, job):
-        a = Arrays(options.heads, n)
-        forms = {'scaled_dot_product_attention': lambda: F.scaled_dot_product_attention(
-            a.q[None], a.k[None], a.v[None], is_causal=True)}
-        measure(options, job, a.arrays, 'softmax_causal', {}, forms)
+def softmax_forms(q, k, v, causal, most=1 << 28):
+    q, k, v = map(torch.from_numpy, (q, k, v))
+    forms = {'scaled_dot_product_attention': lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal)}
+    batch, heads, n, dim = q.shape
+    if 4 * batch * heads * n * n <= most:
+        hidden = torch.full((n, n), -math.inf).triu_(1)
+
+        def products():
+            scores = (q @ k.mT).mul_(dim ** -0.5)
+            return torch.softmax(scores.add_(hidden) if causal else scores, -1) @ v
+        forms['matmul, softmax, matmul'] = products
+    return no_grad(forms)
+
+
+def bf16_row(options, n):
     job = 'softmax, causal, bf16, n = %d' % n
     if options.wanted(PEER, job):
         a = Arrays(options.heads, n)
@@ -191,7 +200,8 @@ def sdpa_rows(options, n):
 
 
 def gradients(leaves, dout, form, forward):
-    """A call that computes the gradients by the leaves through autograd: of a result that is there, or of a new one."""
+    """A call that computes the gradients with respect to the leaves with autograd, of a stored result or of a new
+    one."""
     dout = dout[None]
     if forward:
         return lambda: torch.autograd.grad(form()[None], leaves, dout)
@@ -200,7 +210,7 @@ def gradients(leaves, dout, form, forward):
 
 
 def train(options, job, arrays, dtype, spec, settings, make, forward, parameters=None, tolerance=1e-4):
-    """One row of gradients by q, k and v. `make` gives the forms of forward for three tensors."""
+    """A row of gradients with respect to q, k and v. `make` returns the forms of forward for three tensors."""
     given = [*arrays, normal(4, *arrays[2].shape)]
     tensors = [torch.from_numpy(a).to(dtype) for a in given]
     if dtype == torch.bfloat16:
@@ -228,7 +238,7 @@ def backward_rows(options, n):
 
 
 def trained_forms(make, features, near, plus, blocks=BLOCKS, most=1 << 30):
-    """The forms of q, k and v through which autograd goes; `make` is a sketch or a feature map."""
+    """The forms of q, k and v that autograd follows; `make` is a sketch or a feature map."""
     def forms(q, k, v):
         made, size = {}, features(make(k[:, :1])).shape[-1]
         for b in blocks:
@@ -255,7 +265,7 @@ def polysketch_backward_rows(options, n):
 def flex_rows(options, n):
     heads = options.heads
     slopes = torch.tensor([2.0 ** (-8 * (h + 1) / heads) for h in range(heads)])
-    # Documents of 1/16, 3/16, 1/8, ... of the length, one after the other.
+    # Documents of 1/16, 3/16, 1/8, ... of the length, in sequence.
     ends = np.cumsum([n // 16, 3 * n // 16, n // 8, n // 4, n // 16, 5 * n // 16])
     document = np.searchsorted(ends, np.arange(n), side='right').astype(np.int32)[None]
     ids = torch.from_numpy(document[0])
@@ -341,13 +351,13 @@ def linear_rows(options, n):
 # ---- linear against quadratic, in each library
 
 def naive_elu(q, k, v):
-    """As the formula reads: a running sum of phi(k) v^T over tokens."""
+    """The formula as written: a running sum of phi(k) v^T over tokens."""
     f, g, v1 = elu_plus_one(q), elu_plus_one(k), with_ones(v)
     return divide(torch.einsum('hnf,hnfe->hne', f, torch.einsum('hnf,hne->hnfe', g, v1).cumsum(1)), 0)
 
 
 def fastest(forms):
-    """The fastest of some forms, after a call to warm up."""
+    """The fastest of several forms, after a warm-up call."""
     def best(form):
         form()
         return min(seconds(form), seconds(form))
@@ -388,8 +398,9 @@ def claim_rows(options):
 
 def rows(options):
     torch.set_num_threads(options.threads)
+    softmax_rows(PEER, options, softmax_forms, torch.from_numpy)
     for n in options.lengths(8192):
-        sdpa_rows(options, n)
+        bf16_row(options, n)
         flex_rows(options, n)
         polynomial_row(options, n)
         linear_rows(options, n)

@@ -1,4 +1,4 @@
-"""What the cases of the Python package share."""
+"""Functions that the cases of the Python package share."""
 import os
 import sys
 
@@ -22,7 +22,7 @@ def case(function):
 
 
 def small(spec, **more):
-    """A kernel of 8 numbers a row."""
+    """A kernel with 8 elements per row."""
     return attnc.kernel(spec, set={'shape.head_dim': 8, 'shape.value_dim': 8, **more})
 
 
@@ -39,7 +39,7 @@ def close(one, two, limit, why):
 
 
 def refuses(function, kind, message):
-    """The message is the whole of it, or begins so where it ends in …"""
+    """Checks the whole message, or its beginning if the expected text ends with …."""
     try:
         made = function()
     except Exception as error:

@@ -1,11 +1,14 @@
-"""The package with NumPy alone, compared with definitions.py."""
+"""The package with only NumPy, compared with definitions.py."""
 import ctypes
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
+import time
 import unittest.mock
+import warnings
 
 from common import *
 from attnc._call import _Call
@@ -16,7 +19,7 @@ WRAPPER = '#!/bin/sh\ncase " $* " in *.c\\ *) echo x >> "%s" ;; esac\n%sexec cc 
 
 
 def counted(folder, before=''):
-    """An environment of its own whose C compiler counts; a function that says how often it ran."""
+    """An environment whose C compiler counts its runs; a function that returns the count."""
     os.makedirs(os.path.join(folder, 'bin'))
     log, wrapper = os.path.join(folder, 'log'), os.path.join(folder, 'bin', 'counted-cc')
     with open(wrapper, 'w') as f:
@@ -67,7 +70,7 @@ def gradients_are_differences(folder):
         many = [np.concatenate([a] * 20, 2) for a in (q, k, v)]
         close(made(*many, saved=attnc.Saved(), **given), made(*many, **given), 0, name + ': saved= changes the result')
         out = made(q, k, v, saved=saved, **given)
-        # few queries have a form that saves nothing
+        # with few queries, a form is used that saves nothing
         close(out, made(q, k, v, **given), 1e-14, name + ': saved= changes the result')
         got = made.backward(q, k, v, out, dout, saved=saved, **given)
         everything = {'q': q, 'k': k, 'v': v, **given}
@@ -89,7 +92,7 @@ def a_kernel_is_one_object(folder):
         try:
             exec(change)
         except AttributeError as error:
-            check('does not change' in str(error), str(error))
+            check('kernels are immutable' in str(error), str(error))
         else:
             raise Failure(change)
     spec = os.path.join(folder, 'a b.yaml')
@@ -143,12 +146,72 @@ def one_line(folder):
     attnc.attention(q[:, :, :3], k, v, weight='(1 + s) * (1 + s)', mask='j <= i && i - j < 3')
     check(len(attnc._kernel._formulas) == before, 'the same expression is another kernel')
     refuses(lambda: attnc.attention(q, k, v, weight='s', score='s'), TypeError,
-            'weight and score exclude each other: a weight is taken as it is, a score goes into softmax')
+            'weight and score cannot be given together: a weight is used as it is, a score is the logit of softmax')
     refuses(lambda: attnc.attention(q[0], k, v), ValueError,
             'q has shape [4, 5, 8]; expected [batch, heads, rows, columns]')
     refuses(lambda: attnc.attention(q.astype('i4'), k, v), TypeError,
             'q is int32; attention takes float32, float64, float16, bfloat16')
     refuses(lambda: attnc.attention(q, k, v, weight='1 + t'), attnc.SpecError, "attention.yaml:1:…")
+
+
+@case
+def arrays_that_lie_otherwise_are_copied(folder):
+    """Arrays that are strided, reversed or expanded along their last axes are copied, with one warning."""
+    made = small('hedgehog', name='copies')
+    q, k, v = arrays()
+    given = made.init(1, heads=4, kv_heads=2)
+    turned = {word: np.asfortranarray(value) for word, value in given.items()}
+    columns = np.repeat(k, 2, -1)[..., ::2]
+    one = np.broadcast_to(v[..., :1, :1], v.shape)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter('always')
+        for _ in range(3):
+            close(made(q[..., ::-1], columns, one, **turned), made(q[..., ::-1].copy(), k, one.copy(), **given), 0, 'a copy')
+    wanted = ['q: its last axis has to be contiguous, but has a stride of -1 elements (strides [160, 40, 8, -1]); copies '
+              'copies it at every call']
+    check([str(w.message) for w in said][:1] == wanted and len(said) == 5, 'said %s' % [str(w.message) for w in said])
+    state = small('softmax_causal').state(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        for at in range(3):
+            out = state.extend(*(a[:, :, at:at + 1, ::-1] for a in (q, k, v)))
+    close(out, small('softmax_causal')(*(a[:, :, :3, ::-1].copy() for a in (q, k, v)))[:, :, 2:], 1e-6, 'a state')
+    refuses(lambda: small('softmax_causal')(q, k, v, out=np.zeros(q.shape[:3] + (16,), 'f4')[..., ::2]), ValueError,
+            'out: its last axis has to be contiguous, but has a stride of 2 …')
+
+
+@case
+def ctrl_c_leaves_nothing_in_the_cache(folder):
+    """As in a notebook, which sends the signal only to Python."""
+    environment, times = counted(folder, 'sleep 60\n')
+    process = subprocess.Popen([sys.executable, '-c', 'import attnc\nattnc.kernel("softmax", set={"shape.head_dim": 8})'],
+                               cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while not times():
+        check(time.monotonic() < until and process.poll() is None, 'the compiler never started')
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=30)[1]
+    check(said.rstrip().endswith('KeyboardInterrupt'), said)
+    left = os.listdir(os.path.join(folder, 'cache', 'attnc'))
+    check(not left, 'left: %s' % left)
+
+
+@case
+def a_division_is_not_pythons(folder):
+    """1/8 is 0.125 in Python and 0 in C, the language of formulas: the message names the line of Python, not of a
+    file."""
+    q = arrays(n=5, D=8)[0]
+    refuses(lambda: attnc.attention(q, q, q, score='s - 1/8 * (i - j)'), attnc.SpecError,
+            'attention.yaml:1:41: error: 1 / 8 is 0, because both are integers; write 1.0 / 8\n…')
+    refuses(lambda: attnc.attention(q, q, q, weight='1 + 3/2 * s * s'), attnc.SpecError,
+            'attention.yaml:1:40: error: 3 / 2 is 1, because both are integers; write 3.0 / 2\n…')
+    refuses(lambda: attnc.attention(q, q, q, mask='j - i < 7/2'), attnc.SpecError,
+            'attention.yaml:4:25: error: 7 / 2 is 3, because both are integers; write 7.0 / 2\n…')
+    close(attnc.attention(q, q, q, score='s - 1.0/8 * (i - j)', mask='i / 64 == j / 64'),
+          attnc.attention(q, q, q, score='s - 0.125 * (i - j)'), 1e-6, '1.0/8 is not 0.125')
+    spec = {'similarity': {'softmax': {'modify': 's + 7/2'}}, 'shape': {'head_dim': 8}}
+    program(folder, 'attnc.kernel(%r)' % spec, dict(os.environ))
 
 
 @case
@@ -191,7 +254,7 @@ def several_threads_call_it(folder):
     for t in threads:
         t.join()
     check(not wrong, 'calls of several threads disturb each other')
-    for n, given in inputs.items():   # the second call takes a shorter way; what is new in it is seen
+    for n, given in inputs.items():   # repeated calls take a shorter path, which must notice changes
         close(made(*(a + 1 for a in given)), made(*((a + 1).copy() for a in given), threads=1), 0, 'the same shapes again')
 
 
@@ -268,15 +331,14 @@ def errors_are_exact(folder):
             ((q, k[:1], v), ValueError, 'k has shape [1, 2, 7, 8]; expected [B, G, n_k, 8] with B = 2'),
             ((q[0], k, v), ValueError, 'q has shape [4, 5, 8]; expected [B, H, n_q, 8]'),
             ((q[:, :3], k, v), ValueError, 'q has 3 heads and k 2: the first has to be a multiple of the second'),
-            ((q, k, None), TypeError, 'v is a NoneType; expected a NumPy array, or a tensor with __dlpack__'),
-            ((q[..., ::-1], k, v), ValueError, 'q: its last axis has to be contiguous, but has a stride of -1 …')):
+            ((q, k, None), TypeError, 'v is a NoneType; expected a NumPy array, or a tensor with __dlpack__')):
         refuses(lambda: made(*given), kind, message)
-        refuses(lambda: made(*given), kind, message)   # and again, when shapes have been met
+        refuses(lambda: made(*given), kind, message)   # and again, after shapes were seen once
     made(q, k, v)
     odd = np.frombuffer(b'\0' * (q.nbytes + 1), 'u1')[1:].view('f4').reshape(q.shape)
     refuses(lambda: made(odd, k, v), ValueError, 'softmax_causal: q, k or v is not aligned to its elements')
     refuses(lambda: made(q, k, v, bias=q), TypeError, "softmax_causal has no parameter 'bias'; it takes none")
-    refuses(lambda: made(q, k, v, seed=1), TypeError, 'softmax_causal has no parameter that a seed makes')
+    refuses(lambda: made(q, k, v, seed=1), TypeError, 'softmax_causal has no random parameters, so it takes no seed')
     refuses(lambda: made(q, k, v, threads=-1), ValueError, 'threads is -1; expected 0 to 2147483647')
     refuses(lambda: small('hedgehog')(q, k, v), ValueError,
             'hedgehog needs the parameter features_wq, float32 [H, 8, 8]')
@@ -285,8 +347,8 @@ def errors_are_exact(folder):
     refuses(lambda: attnc.kernel({'similarity': 'sofmax', 'shape': {'head_dim': 8}}), attnc.SpecError,
             "attention.yaml:1:13: error: unknown similarity 'sofmax'\nsimilarity: \"sofmax\"\n            ^\n"
             "attention.yaml:1:13: note: did you mean 'softmax'?")
-    refuses(lambda: attnc.kernel('sofmax'), attnc.SpecError, 'sofmax: no such file, and no spec that comes with attnc '
-            "is called so; did you mean 'softmax'?")
+    refuses(lambda: attnc.kernel('sofmax'), attnc.SpecError, 'sofmax: no such file, and attnc comes with no spec '
+            "of that name; did you mean 'softmax'?")
     refuses(lambda: attnc.kernel('softmax', set={'mask': 'casual'}), attnc.SpecError,
             "softmax: error: --set mask=casual: unknown mask 'casual'\nsoftmax: note: did you mean 'causal'?")
     refuses(lambda: attnc.kernel('gone/mine.yaml'), FileNotFoundError, "[Errno 2] No such file or directory: 'gone/mine.yaml'")
@@ -301,7 +363,7 @@ def errors_are_exact(folder):
 
 @case
 def sequences_grow(folder):
-    """What extend gives, cut anyhow, is what a call for the whole sequence gives."""
+    """extend in any pieces gives the output of a call with the whole sequence."""
     q, k, v = arrays(n=60, m=60)
     for name in 'softmax_causal', 'linear_elu', 'packed_documents':
         made = small(name)
@@ -330,7 +392,10 @@ def sequences_grow(folder):
         for wrong in bytes(data), bytes(data[:-1]), b'':
             refuses(lambda: made.load_state(wrong, **given), ValueError,
                     name + ': the state is of another kernel or for other sizes, cut short or damaged')
-    refuses(lambda: state.extend(*new), ValueError, 'packed_documents: a sequence would grow beyond the capacity of its state')
+    refuses(lambda: made.load_state(None, **given), TypeError, 'packed_documents: data is a NoneType; expected the bytes that '
+            'tobytes() of a state gave')
+    refuses(lambda: state.extend(*new), ValueError, 'packed_documents: a sequence would grow beyond the capacity of its state, '
+            'or beyond what the spec allows')
     refuses(lambda: state.extend(q, k[:, :1], v), ValueError, 'k has shape [2, 1, 60, 8]; expected [B, G, n, 8] …')
     refuses(lambda: state.truncate(61), ValueError, 'sequence 0 has 60 tokens and can go back to 0, or 0, not to 61')
     refuses(lambda: small('softmax_causal').state(1, capacity=1 << 50).extend(q[:1], k[:1], v[:1]), MemoryError, 'a state of …')
@@ -339,7 +404,7 @@ def sequences_grow(folder):
 
 @case
 def sequences_grow_by_tokens(folder):
-    """Calls of extend that are alike take a shorter way, which sees what is new in them."""
+    """Equal calls of extend take a shorter path, which must notice changes."""
     for name, given in (('softmax_causal', {}), ('sliding_window', {}), ('polysketch_r32', {'seed': 1}), ('hedgehog', None)):
         made = small(name)
         given = made.init(1, heads=4, kv_heads=2) if given is None else given
@@ -351,14 +416,40 @@ def sequences_grow_by_tokens(folder):
             for at in range(20):
                 token = [np.ascontiguousarray(a[:, :, at:at + 1]) for a in (q, k, v)]
                 close(state.extend(*token), wanted[:, :, at:at + 1], 1e-5, '%s: token %d' % (name, at))
-                if at == 9:   # forgotten again
+                if at == 9:   # removed again
                     state.extend(*spoilt)
                     state.truncate(10)
         check(whole.call_count == 1, '%s: %d of 21 calls went the whole way' % (name, whole.call_count))
         if name == 'softmax_causal':
             refuses(lambda: state.extend(*spoilt), ValueError,
-                    name + ': a sequence would grow beyond the capacity of its state')
+                    name + ': a sequence would grow beyond the capacity of its state, or beyond what the spec allows')
             check(state.lengths == [20, 20], 'it holds %s tokens' % state.lengths)
+
+
+@case
+def threads_that_extend_a_state_take_turns(folder):
+    """Threads wait for each other, and no token is lost."""
+    tokens = np.random.default_rng(0).standard_normal((4, 200, 1, 1, 1, 8)).astype('f4')
+    state, barrier = small('softmax_causal').state(1, capacity=801), threading.Barrier(4)
+    zero = np.zeros((1, 1, 1, 8), 'f4')
+
+    def caller(own):
+        barrier.wait()
+        for token in tokens[own]:
+            state.extend(zero, token, token)
+    threads = [threading.Thread(target=caller, args=(n,)) for n in range(4)]
+    before = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(1e-6)
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(before)
+    check(state.lengths == [800], 'it has %s tokens of 800' % state.lengths)
+    # a query of zeros gives all keys equal weights
+    close(state.extend(zero, zero, zero), tokens.sum((0, 1)) / 801, 1e-6, 'what it holds')
 
 
 @case
@@ -367,7 +458,7 @@ def sequences_are_joined(folder):
     made = small('linear_elu')
     wanted = made(q, k, v)
     left, right = made.state(2), made.state(2)
-    left.fold(right)   # of nothing
+    left.fold(right)   # of an empty state
     for state, at, n in (left, 0, 37), (right, 37, 13):
         state.extend(*(a[:, :, at:at + n] for a in (q, k, v)))
     left.fold(right)
@@ -386,7 +477,7 @@ def sequences_are_joined(folder):
 @case
 def the_machine_fails_it(folder):
     for setting, words in (({'ATTNC_CC': 'nothing-like-it'}, "no C compiler found: $ATTNC_CC is 'nothing-like-it'"),
-                           ({'ATTNC_CACHE_SIZE': '0'}, 'there is no cache to keep the library of')):
+                           ({'ATTNC_CACHE_SIZE': '0'}, 'cannot store the library of')):
         environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(folder, 'cache'), **setting)
         said = program(folder, 'try: attnc.kernel("softmax")\nexcept attnc.CompilerError as error: print(error)',
                        environment).stdout

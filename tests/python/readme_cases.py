@@ -1,4 +1,4 @@
-"""The blocks of README.md about the package, as they stand."""
+"""The blocks of the documents that use the package, as they stand."""
 import os
 import re
 
@@ -8,9 +8,11 @@ del os.environ['ATTNC_CFLAGS']
 
 
 def blocks():
-    with open(os.path.join(os.path.dirname(os.path.dirname(HERE)), 'README.md')) as f:
-        section = re.search(r'^## Python\n(.*?)^## ', f.read(), flags=re.M | re.S)[1]
-    return re.findall(r'^```python\n(.*?)^```', section, flags=re.M | re.S)
+    found = []
+    for file in 'README.md', 'runtime/python/README.md':
+        with open(os.path.join(os.path.dirname(os.path.dirname(HERE)), file)) as f:
+            found += re.findall(r'^```python\n(.*?)^```', f.read(), flags=re.M | re.S)
+    return [text for text in found if re.search(r'^import .*\battnc\b', text, flags=re.M)]
 
 
 def run(folder, text):

@@ -3,6 +3,7 @@ import copy
 import io
 import os
 import shutil
+import warnings
 
 from common import *
 
@@ -22,7 +23,7 @@ def again(tensors_):
 
 
 def sdpa(q, k, v):
-    """Causal attention in which the last query meets the last key."""
+    """Causal attention; the last query has the position of the last key."""
     seen = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril(k.shape[-2] - q.shape[-2])
     return F.scaled_dot_product_attention(q, k.repeat_interleave(q.shape[-3] // k.shape[-3], -3),
                                           v.repeat_interleave(q.shape[-3] // v.shape[-3], -3), attn_mask=seen)
@@ -44,7 +45,7 @@ def gradients_are_those_of_pytorch(folder):
     q, k, v = tensors()
     k.requires_grad_()
     made(q, k, v).sum().backward()     # the gradient of a sum is one number, expanded
-    check(q.grad is None and k.grad.abs().sum() > 0, 'the gradient by k alone')
+    check(q.grad is None and k.grad.abs().sum() > 0, 'a gradient only with respect to k')
 
 
 @case
@@ -55,7 +56,7 @@ def threads_are_those_of_pytorch(folder):
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(3)
-        torch.randn(1 << 20).exp()     # has them made
+        torch.randn(1 << 20).exp()     # creates the threads
         there = len(os.listdir('/proc/self/task'))
         close(made(q, k, v), alone, 0, 'of tensors')
         close(made(q.numpy(), k.numpy(), v.numpy(), threads=3), alone, 0, 'of arrays')
@@ -84,7 +85,7 @@ except RuntimeError as error:
 
 @case
 def a_forked_process_has_threads_of_its_own(folder):
-    """Where the kernel's OpenMP survives a fork; else an error, and nothing hangs."""
+    """If the kernel's OpenMP survives a fork, its threads work; otherwise there is an error, and nothing hangs."""
     for name, wanted in ('clang', 0), ('gcc', 3):
         found = compiler(name)
         done = execute([sys.executable, '-c', FORKS], env=dict(os.environ, ATTNC_CC=found), timeout=120)
@@ -136,6 +137,24 @@ def strided_tensors_are_not_copied(folder):
 
 
 @case
+def others_are_copied(folder):
+    made = small('softmax_causal', name='copies')
+    q, k, v = tensors()
+    flat = v[..., :1].expand(-1, -1, -1, 8)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter('always')
+        for _ in range(2):
+            turned = k.mT.contiguous().mT.requires_grad_()
+            out = made(q, turned, flat)
+            close(out.detach(), made(q, k, flat.contiguous()), 1e-6, 'a copy')
+            out.square().sum().backward()
+    right = k.clone().requires_grad_()
+    made(q, right, flat.contiguous()).square().sum().backward()
+    close(turned.grad, right.grad, 0, 'its gradient')
+    check({str(w.message)[:2] for w in said} == {'k:', 'v:'}, 'said %s' % [str(w.message) for w in said])
+
+
+@case
 def compiles(folder):
     made = small('softmax_causal')
     backends = ['eager', 'aot_eager'] + ['inductor'] * (shutil.which('g++') is not None)
@@ -151,6 +170,11 @@ def compiles(folder):
                 wanted.square().sum().backward()
                 close(out.detach(), wanted.detach(), 0, backend)
                 same([a.grad for a in ours], [a.grad for a in theirs], 1e-5, backend)
+    torch._dynamo.reset()
+    compiled = torch.compile(function, fullgraph=True, backend='aot_eager', dynamic=True)
+    for size in 8, 8, 4:   # kernels depend on the head size
+        inputs = tensors(D=size)
+        close(compiled(*inputs), function(*inputs), 0, 'a head of %d numbers that was left open' % size)
     layer = attnc.torch.Attention('hedgehog', 4, 2, set={'shape.head_dim': 8, 'shape.value_dim': 8})
     torch._dynamo.reset()
     close(torch.compile(layer, fullgraph=True, backend='aot_eager')(*tensors()).detach(), layer(*tensors()).detach(), 0,
@@ -172,7 +196,7 @@ def vmap_over_batches(folder):
     each = [torch.autograd.grad(out, leaves, one, retain_graph=True) for one in several]
     batched = torch.func.vmap(lambda one: torch.autograd.grad(out, leaves, one, retain_graph=True))(several)
     for number, gradient in enumerate(batched):
-        close(gradient, torch.stack([one[number] for one in each]), 1e-6, 'several gradients by out')
+        close(gradient, torch.stack([one[number] for one in each]), 1e-6, 'several gradients with respect to out')
 
 
 @case
@@ -225,6 +249,27 @@ def no_second_derivatives(folder):
 
 
 @case
+def no_forward_differentiation(folder):
+    made, learned, inputs = small('softmax_causal'), small('hedgehog'), tensors()
+    words = (': attnc has no forward-mode derivatives (torch.func.jvp, dual tensors); '
+             'torch.autograd has reverse-mode derivatives')
+    formula = lambda *a: attnc.attention(*a, weight='1 + s * s')
+    for function, name in (made, 'softmax_causal'), (formula, 'attention'), (
+            torch.compile(formula, backend='eager'), 'attention'):
+        refuses(lambda: torch.func.jvp(function, tuple(inputs), tuple(inputs)), NotImplementedError, name + words)
+    weights = {w: torch.from_numpy(a) for w, a in learned.init(1, heads=4, kv_heads=2).items()}
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(inputs[1], inputs[1])
+        refuses(lambda: made(inputs[0], dual, inputs[2]), NotImplementedError, 'softmax_causal' + words)
+        weights['features_wk'] = torch.autograd.forward_ad.make_dual(weights['features_wk'], weights['features_wk'])
+        refuses(lambda: learned(*inputs, **weights), NotImplementedError, 'hedgehog' + words)
+        same_size = [a[:, :, :3] for a in (inputs[0], dual, inputs[2])]
+        refuses(lambda: made.state(2).extend(*same_size), ValueError,
+                'k has a tangent, which would be lost; pass k.detach()')
+        check(made(*inputs).shape == inputs[0].shape, 'without a tangent')
+
+
+@case
 def a_module_owns_the_learned_arrays(folder):
     layer = attnc.torch.Attention('hedgehog', 4, 2, set={'shape.head_dim': 8, 'shape.value_dim': 8})
     check(str(layer) == "Attention('hedgehog', head_dim=8, dtype=f32, heads=4, kv_heads=2)", str(layer))
@@ -246,6 +291,13 @@ def a_module_owns_the_learned_arrays(folder):
     other.load_state_dict(torch.load(file))
     close(other(*inputs).detach(), after.detach(), 0, 'state_dict')
     close(copy.deepcopy(layer)(*inputs).detach(), after.detach(), 0, 'a copy')
+    for dtype, limit in (torch.bfloat16, 0.05), (torch.float16, 0.01), (torch.float64, 1e-5):
+        out = layer(*(a.to(dtype) for a in inputs))
+        check(out.dtype == dtype, 'of %s it gives %s' % (dtype, out.dtype))
+        close(out.detach().double(), after.detach(), limit, 'of %s' % dtype)
+        torch._dynamo.reset()
+        again_ = torch.compile(layer, backend='aot_eager', fullgraph=True)(*(a.to(dtype) for a in inputs))
+        close(again_.detach().double(), out.detach().double(), 0, 'of %s, compiled' % dtype)
     close(layer.to(torch.bfloat16)(*inputs).detach(), after.detach(), 0.05, 'in bf16 its arrays are widened')
     sketch = attnc.torch.Attention('polysketch_r32', set={'shape.head_dim': 8, 'shape.value_dim': 8}, seed=3)
     check(not list(sketch.parameters()) and set(sketch.state_dict()) == {'sketch_g1', 'sketch_g2'}, 'random arrays')
@@ -253,69 +305,13 @@ def a_module_owns_the_learned_arrays(folder):
     packed = attnc.torch.Attention('packed_documents', set={'shape.head_dim': 8, 'shape.value_dim': 8})
     ids = torch.tensor([[0, 0, 0, 1, 1, 2, 2]] * 2, dtype=torch.int32)
     check(packed(*inputs, document=ids).shape == inputs[0].shape, 'integers')
-
-
-@case
-def models_change_their_attention(folder):
-    x = torch.randn(2, 9, 32)
-    layer = torch.nn.TransformerEncoderLayer(32, 4, 32, dropout=0.0, batch_first=True).eval()
-    with torch.no_grad():
-        wanted, names = layer(x), set(layer.state_dict())
-        check(attnc.torch.replace(layer, 'softmax') is layer, 'replace returns another model')
-        close(layer(x), wanted, 1e-5, 'nn.MultiheadAttention, softmax')
-        check(set(layer.state_dict()) == names, 'other names in the state_dict')
-        attnc.torch.replace(layer, 'softmax')
-        for first, shape in ((True, (2, 9, 32)), (False, (9, 2, 32))):
-            old = torch.nn.MultiheadAttention(32, 4, batch_first=first, kdim=16, vdim=8, bias=first)
-            inputs = [torch.randn(*shape[:2], size) for size in (32, 16, 8)]
-            holder = torch.nn.ModuleList([copy.deepcopy(old)])
-            attnc.torch.replace(holder, 'softmax')
-            close(holder[0](*inputs)[0], old(*inputs)[0], 1e-5, 'batch_first=%s' % first)
-    learned = torch.nn.Sequential(torch.nn.TransformerEncoderLayer(32, 4, 32, dropout=0.0))
-    attnc.torch.replace(learned, 'hedgehog')
-    learned(x).sum().backward()
-    check(dict(learned.named_parameters())['0.self_attn.attention.features_wq'].grad is not None, 'no gradient')
-    masked = torch.nn.TransformerEncoderLayer(32, 4, 32, dropout=0.0, batch_first=True)
-    mask = torch.zeros(9, 9)
-    attnc.torch.replace(masked, 'softmax')
-    refuses(lambda: masked(x, src_mask=mask), ValueError, 'the model passes a mask, and the spec has one of its own; '
-            "masks='ignore' of replace() takes the spec's alone")
-    dropping = attnc.torch.replace(torch.nn.TransformerEncoderLayer(32, 4, 32), 'softmax')
-    refuses(lambda: dropping(x), ValueError, 'the model drops attention weights at random, which kernels of attnc do not; …')
-
-
-@case
-def a_model_of_transformers(folder):
-    try:
-        from transformers import LlamaConfig, LlamaForCausalLM
-    except ImportError:
-        raise Skip('transformers is not installed')
-    torch.manual_seed(0)
-    config = LlamaConfig(vocab_size=100, hidden_size=32, intermediate_size=32, num_hidden_layers=2,
-                         num_attention_heads=4, num_key_value_heads=2, attn_implementation='sdpa')
-    model, ids = LlamaForCausalLM(config).eval(), torch.randint(100, (2, 33))
-    with torch.no_grad():
-        wanted = model(ids).logits
-    other = attnc.torch.replace(copy.deepcopy(model), {'similarity': {'custom': {'weight': '(1 + s) * (1 + s)'}},
-                                                       'mask': 'causal'})
-    attnc.torch.replace(model, 'softmax_causal')
-    calls = []
-    forward = attnc.torch.call
-
-    def counting(kernel, *words):
-        calls.append(kernel.name)
-        return forward(kernel, *words)
-    attnc.torch.call = counting
-    try:
-        with torch.no_grad():
-            close(model(ids).logits, wanted, 1e-5, 'softmax')
-            check(calls == ['softmax_causal'] * 2, 'it called %s' % calls)
-            check((other(ids).logits - wanted).abs().max() > 1e-3, 'another weight changes nothing')
-    finally:
-        attnc.torch.call = forward
-    model.train()
-    model(ids, labels=ids).loss.backward()
-    check(all(p.grad is not None for p in model.parameters()), 'parameters without gradients')
+    for name, sizes in ('hedgehog', (4, 2)), ('polysketch_r32', ()):
+        with torch.device('meta'):
+            planned = attnc.torch.Attention(name, *sizes, set={'shape.head_dim': 8, 'shape.value_dim': 8}, seed=3)
+        check({a.device.type for a in planned.state_dict().values()} == {'meta'}, 'made on another device than meta')
+        planned.to_empty(device='cpu').reset_parameters()
+        made = attnc.torch.Attention(name, *sizes, set={'shape.head_dim': 8, 'shape.value_dim': 8}, seed=3)
+        same(planned.state_dict().values(), made.state_dict().values(), 0, name)
 
 
 @case
@@ -336,8 +332,8 @@ def errors_are_exact(folder):
             refuses(lambda: made(given[0].detach().requires_grad_(), *given[1:]), kind, message)
     arrays_ = {w: torch.from_numpy(a) for w, a in sketch.init(1).items()}
     arrays_['sketch_g1'].requires_grad_()
-    refuses(lambda: sketch(q, k, v, **arrays_), ValueError, 'sketch_g1 requires gradients, and there are none by random '
-            'arrays; pass sketch_g1.detach()')
+    refuses(lambda: sketch(q, k, v, **arrays_), ValueError, 'sketch_g1 requires gradients, but random '
+            'arrays have none; pass sketch_g1.detach()')
     refuses(lambda: sketch(q, k, v), ValueError, 'polysketch_r32 needs seed=, or the parameters sketch_g1 [8, 32], '
             'sketch_g2 [8, 32]')
     refuses(lambda: small('hedgehog')(q, k, v, features_wq=3), TypeError, 'features_wq is a int; expected a tensor, as q '
@@ -345,8 +341,6 @@ def errors_are_exact(folder):
     refuses(lambda: made(q.requires_grad_(), k, v, out=torch.zeros(2, 4, 5, 8)), ValueError, 'softmax_causal: out= and '
             'threads= are for calls without gradients; torch.no_grad() makes one, and torch.set_num_threads() sets '
             'threads')
-    refuses(lambda: attnc.torch.replace(torch.nn.Linear(2, 2), 'softmax', masks='maybe'), ValueError,
-            "masks is 'maybe'; expected 'refuse' or 'ignore'")
 
 
 if __name__ == '__main__':

@@ -1,4 +1,4 @@
-"""examples/train with PyTorch: every kind of attention learns, runs go on where they were stopped, and repeat."""
+"""examples/train with PyTorch: every kind of attention learns, stopped runs continue, and runs can be repeated."""
 import csv
 import json
 import os
@@ -30,7 +30,7 @@ def one(**changes):
 
 
 def curve(folder, run, stops=()):
-    """The losses of a run that is stopped after the steps named, and goes on each time."""
+    """The losses of a run that is stopped after each of these steps and continued."""
     import results
     import worker
     for step in (*stops, None):
@@ -103,7 +103,7 @@ def easier_tasks_come_first(folder):
         check(at.task.length == length, 'it goes on before the task is learned')
         at.losses = [0.01] * 10
         at.advance()
-    worker.LEARNED, usual = 100, worker.LEARNED  # every task for ten steps
+    worker.LEARNED, usual = 100, worker.LEARNED  # ten steps for each task
     try:
         straight = curve(os.path.join(folder, 'straight'), run)
         check(straight == curve(os.path.join(folder, 'stopped'), run, stops=(13, 9)), 'another curve after two stops')
@@ -172,7 +172,7 @@ def compositions_compute_what_kernels_do(folder):
 
 @case
 def wrong_use(folder):
-    for words, message in ((('thess',), "train: error: there is no group 'thess'; there are thesis, "),
+    for words, message in ((('thess',), "train: error: unknown group 'thess'; expected one of thesis, "),
                            (('--only', 'nothing'), 'train: error: no run matches'),
                            (('--jobs', '0'), 'train: error: --jobs takes a number from 1')):
         status, out, err = say(folder, *words)

@@ -1,7 +1,7 @@
-/* Runs one emitted kernel on arrays in files, on a machine that attnc itself need not run on: IN/{q,k,v,PARAMETER}.npy
-   to OUT/out.npy, where OUT is IN; where the kernel has gradients, IN/dout.npy to OUT/{dq,dk,dv}.npy. Built by `run`
-   with -DKERNEL=NAME_kernel beside the emitted C; or around it, as -DSOURCE="NAME.c", with its functions in
-   -DKNOWN={"TARGET", FUNCTION}, …, so that it can say which target's code the machine chose. */
+/* Runs one emitted kernel on arrays in files, on a machine that need not run attnc: from IN/{q,k,v,PARAMETER}.npy to
+   IN/out.npy and, if the kernel has gradients, from IN/dout.npy to IN/{dq,dk,dv}.npy. run.py builds it with
+   -DKERNEL=NAME_kernel and the emitted C. Or it includes the C as -DSOURCE="NAME.c", with the functions of targets in
+   -DKNOWN={"TARGET", FUNCTION}, …, and prints which target's code the machine chose. */
 #ifdef SOURCE
 #include SOURCE
 #else
@@ -47,7 +47,7 @@ static void save(const char *folder, const char *name, const struct attn_array *
     if (attn_npy_write(path, array, message, sizeof message) != 0) fail(path, message);
 }
 
-/* From what forward saved. */
+/* With the values that forward saved. */
 static int backward(const char *folder, struct attn_problem *p, const void *params, const struct attn_array *q,
                     const struct attn_array *k, const struct attn_array *v, const struct attn_array *out)
 {
@@ -68,7 +68,7 @@ static int backward(const char *folder, struct attn_problem *p, const void *para
 #ifdef SOURCE
 static const char *chosen(int64_t n_k)
 {
-    const struct version this = version(n_k, MANY_ROWS);
+    const struct version this = version(n_k, MANY_ROWS, 0);
     const struct {
         const char *name;
         void (*rows)(const struct call *, int64_t, unsigned char *);

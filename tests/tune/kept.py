@@ -1,5 +1,5 @@
-"""What attnc tune keeps: schedules of lengths that it does not search, files written by hand, one result for equal C;
-and what it says of a search that ended early, of the machine, and in the words of a foreign database."""
+"""Results that attnc tune keeps: schedules of lengths that it does not search, files written by hand, one result for
+equal C. And its messages about interrupted searches, the machine, and texts of a foreign database."""
 import json
 import os
 import re
@@ -10,6 +10,7 @@ import time
 
 import yaml
 
+from quick import REAL
 from suite import Skip, check, execute
 from tuning import SPEC, TILE_32, Tuning, compiler, runs_of
 
@@ -26,7 +27,7 @@ FOUND = SPEC + '''# a word before it
 schedule:
   # n=2048 heads=2 threads=2: 1.057 times as fast (1.020 to 1.090) with tile_q=32
   - {tile_q: 32}
-  # n=8192 heads=2 threads=2: nothing is faster than the usual schedule, beyond noise
+  # n=8192 heads=2 threads=2: nothing is faster than the default schedule, beyond noise
   - {from: 4000, tile_k: 96}
 '''
 
@@ -77,7 +78,8 @@ def other_lengths_stay(t, folder):
 
 @case
 def what_was_found_is_compared(t, folder):
-    """A second search, too short to find it, loses nothing; nor does one that finds something worse."""
+    """A second search that is too short to find the best schedule loses nothing; nor does one that finds only worse
+    ones."""
     t.env.update(compiler(folder, NOT_32, 'usleep(4000);'))
     found = FOUND.replace('n=2048', 'n=64')
     write(folder, found)
@@ -104,9 +106,9 @@ def by_hand_stays(t, folder):
 
 @case
 def gradients(t, folder):
-    """A search of the gradients' knobs measures these, and keeps what there is for forward; and the other way round."""
+    """A search of the gradients' knobs measures gradients and keeps the schedule of forward, and the reverse."""
     write(folder, FOUND.replace('2048', '200').replace('4000', '1000'))
-    t.env.update(compiler(folder, r'\.tile = 32\b.*\.of_keys', '', otherwise='usleep(20000);',
+    t.env.update(compiler(folder, r'\.tile = 32\b[^}]*\.of_keys', '', otherwise='usleep(20000);',
                           function='small_backward'))
     said = t.search('--backward', '--knobs', 'tile_q', '--strategy', 'exhaustive').stdout
     check(re.search(r'n=200 heads=2 threads=2 backward: .* times as fast .* with backward.tile_q=32;', said), said)
@@ -120,7 +122,7 @@ def gradients(t, folder):
     quick(t, 'n=200,heads=2', '--knobs', 'tile_k')
     check(schedule(folder)[0]['backward'] == {'tile_q': 32} and 'backward: ' in read(folder), read(folder))
 
-    # gradients that are wrong are found, and never chosen
+    # wrong gradients are found and never chosen
     t.env.update(compiler(folder, r'(?s)\A(?!.*sum_0)', 'return 0;', function='small_backward'))
     t.search('--backward', '--knobs', 'backward.sweep', '--strategy', 'exhaustive')
     wrong = [x for x in t.trials() if x['status'] == 'wrong']
@@ -139,7 +141,7 @@ def nothing_measured_nothing_written(t, folder):
         for more in [], ['--resume'], ['--shape', 'n=2k,heads=2']:
             done = t.call('small.yaml', '--time', 0, '--db', 'small.db', *more)
             check(read(folder) == text, 'it was overwritten')
-            check('nothing was measured' in done.stdout and 'stays as it is' in done.stderr
+            check('nothing was measured' in done.stdout and 'is unchanged' in done.stderr
                   and 'faster' not in done.stdout, done.stdout + done.stderr)
 
 
@@ -148,12 +150,12 @@ def other_files_are_not_lost(t, folder):
     for text in 'schedule: [\n', SPEC + 'schedule: {tile_q: many}\n', 'notes of mine\n':
         write(folder, text)
         said = quick(t, 'n=64,heads=1', status=1).stderr
-        check('small.tuned.yaml' in said and 'mend it' in said and read(folder) == text
+        check('small.tuned.yaml' in said and 'correct it' in said and read(folder) == text
               and not os.path.exists(folder + '/small.db'), said)
     of_another = FOUND.replace('causal', 'none')
     write(folder, of_another)
     said = quick(t, 'n=64,heads=1').stderr
-    check('another spec' in said and read(folder, 'small.tuned.yaml~') == of_another and len(schedule(folder)) == 1,
+    check('a different version of' in said and read(folder, 'small.tuned.yaml~') == of_another and len(schedule(folder)) == 1,
           said + read(folder))
 
 
@@ -165,7 +167,7 @@ def source(t, trial):
     done = execute([t.suite.attnc, 'small.yaml', '--stdout', '--emit', 'c', '--target', 'x86-64-v3', *settings],
                    cwd=t.folder, env=t.env)
     check(done.returncode == 0, done.stderr)
-    return done.stdout.partition('What it computes')[2]   # without the command, which names the schedule
+    return done.stdout.partition('   Computes, in ')[2]   # without the command, which names the schedule
 
 
 @case
@@ -213,24 +215,24 @@ def best_is_confirmed(t, folder):
 
 @case
 def luck_is_not_the_best(t, folder):
-    """A candidate that is fast at first, and slow when it is measured anew, is never said to be the best."""
-    # fast in the process that makes the file, which is the first to run it
+    """A candidate that is fast at first and slow when it is measured again is never reported as the best."""
+    # fast in the process that creates the file, which runs it first
     t.env.update(compiler(folder, TILE_32, 'if (!getenv("RUN")) setenv("RUN", open("%s/run", O_CREAT | O_EXCL, 0600) < 0 ? '
                           '"20000" : "2000", 1); usleep(atoi(getenv("RUN")));' % folder, otherwise='usleep(8000);'))
     said = t.call('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--trials', 8, '--strategy', 'exhaustive',
                   '--knobs', 'tile_q', '--db', 'small.db', '--time', 100).stderr
     samples = next(x['samples'] for x in t.trials() if x['schedule']['tile_q'] == 32)
-    check(min(x['seconds'] for x in samples) >= 0.02, 'it was not measured anew: %s' % samples)
+    check(min(x['seconds'] for x in samples) >= 0.02, 'it was not measured again: %s' % samples)
     check('tile_q=32' not in said, said)
 
 
-# ---- a search that ended early
+# ---- an interrupted search
 
 @case
 def ended_early(t, folder):
-    """After Ctrl-C, or kill, nothing runs, and the search can go on."""
+    """After Ctrl-C or kill, no process remains, and the search can be resumed."""
     write(folder, '#!/bin/sh\nfor w in "$@"; do case $w in */small.c) touch "$STARTED"; sleep 60;; esac; done\n'
-          'exec quick-cc "$@"\n', 'slow-cc')
+          'exec %s "$@"\n' % REAL, 'slow-cc')
     os.chmod(folder + '/slow-cc', 0o755)
     plain = dict(t.env)
     arguments = ('small.yaml', '--shape', 'n=64,heads=1', '--samples', 3, '--strategy', 'random', '--trials', 2,
@@ -248,7 +250,7 @@ def ended_early(t, folder):
         process.send_signal(number)
         if number == signal.SIGINT:
             process.wait(timeout=30)
-        else:  # it is dead, but stays in the table of processes, as where nobody waits for it
+        else:  # it is dead but stays in the table of processes, because nobody waits for it
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         said = t.call('--query', '--db', 'small.db').stdout
         check('1 interrupted' in said and 'running' not in said, said)
@@ -262,7 +264,7 @@ def ended_early(t, folder):
 
 @case
 def nothing_is_left_in_shared_memory(t, folder):
-    """LLVM's OpenMP notes there which processes use it, and takes the note away only where they exit."""
+    """LLVM's OpenMP records there which processes use it, and removes the record only if they exit normally."""
     for statement, trials in ('', 2), ('raise(SIGSEGV);', 3), ('for (;;) pause();', 2):
         t.env.update(compiler(folder, TILE_32 if statement else NOT_32, statement, folder + '/log'))
         t.env['XDG_CACHE_HOME'] = folder + '/cache%d' % len(statement)
@@ -273,7 +275,7 @@ def nothing_is_left_in_shared_memory(t, folder):
         check(processes and not left, 'left: %s' % left)
 
 
-# ---- what is said
+# ---- messages
 
 @case
 def machine_and_compiler_are_named(t, folder):
@@ -282,7 +284,7 @@ def machine_and_compiler_are_named(t, folder):
     check(quick(t, 'n=64,heads=1', '--quiet').stderr == '', 'with --quiet something is said')
     t.env.update(compiler(folder, '', 'static int calls; usleep(calls++ / 4 % 2 ? 24000 : 6000);'))
     said = quick(t, 'n=64,heads=1', '--samples', 20).stderr
-    check(re.search(r'warning: n=64 heads=1 threads=2: a call with the usual schedule took \S+ to \S+ ms', said), said)
+    check(re.search(r'warning: n=64 heads=1 threads=2: a call with the default schedule took \S+ to \S+ ms', said), said)
 
 
 @case
@@ -298,7 +300,7 @@ def names_with_report(t, folder):
 
 @case
 def foreign_words_are_plain(t, folder):
-    """What a database says moves no cursor, whatever it is."""
+    """Control characters in a database do not reach the terminal."""
     quick(t, 'n=64,heads=1')
     evil = 'ä\x1b]52;c;AAAA\x07\x1b[2J\x9b31m\x7f\r\n\u202fb'
     with sqlite3.connect(folder + '/small.db') as db:

@@ -1,9 +1,10 @@
-"""What the cases of attnc tune work with:
-a folder with a spec, ways to call attnc there, compilers that change what they compile."""
+"""The environment of the cases of attnc tune: a folder with a spec, calls of attnc, compilers that change what they
+compile."""
 import json
 import os
 import sqlite3
 
+from quick import REAL
 from suite import check, execute, obeying_modes
 
 SPEC = '''name: small   # of little work
@@ -14,7 +15,7 @@ shape: {head_dim: 16}
 
 
 class Tuning:
-    """A folder with a spec, and ways to call attnc there."""
+    """A folder with a spec, and calls of attnc in it."""
 
     def __init__(self, suite, folder, spec=SPEC, **environment):
         self.suite, self.folder = suite, folder
@@ -36,7 +37,7 @@ class Tuning:
                          *arguments, **options)
 
     def trials(self, db='small.db'):
-        """Of all runs, as they are exported."""
+        """The trials of all runs, as exported."""
         exported = json.loads(self.call('--export', 'json', '--db', db).stdout)
         return [trial for run in runs_of(exported) for trial in run['trials']]
 
@@ -55,8 +56,8 @@ def finished(trials):
 
 
 def compiler(folder, pattern, statement, log=None, otherwise='', function='small_forward'):
-    """A C compiler that puts a statement at the beginning of the function in sources that match the pattern, and
-    `otherwise` in others; the log gets its parent's number."""
+    """A C compiler that inserts a statement at the beginning of the function in sources that match the pattern, and
+    `otherwise` in others. It logs the number of its parent."""
     with open(folder + '/changing-cc', 'w') as file:
         file.write('''#!/usr/bin/python3
 import os, re, sys
@@ -68,10 +69,10 @@ for a in sys.argv[1:]:
         open(a, 'w').write('#include <fcntl.h>\\n#include <stdlib.h>\\n#include <signal.h>\\n#include <unistd.h>\\n' + text)
         if %r:
             open(%r, 'a').write('%%d\\n' %% os.getppid())
-os.execvp('quick-cc', ['quick-cc'] + sys.argv[1:])
-''' % (statement, pattern, otherwise, function, log, log))
+os.execvp(%r, [%r] + sys.argv[1:])
+''' % (statement, pattern, otherwise, function, log, log, REAL, REAL))
     os.chmod(folder + '/changing-cc', 0o755)
-    # blanks in the folder's own name would make words of it
+    # blanks in the folder's name would split it into words
     return {'ATTNC_CC': 'changing-cc', 'PATH': folder + ':' + os.environ['PATH'], 'XDG_CACHE_HOME': folder + '/cache'}
 
 

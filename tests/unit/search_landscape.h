@@ -1,4 +1,4 @@
-/* Landscapes over tile sizes and the like, with noise, and a search over one from beginning to end. */
+/* Landscapes over knobs such as tile sizes, with noise, and a complete search over one. */
 #ifndef ATTNC_TESTS_SEARCH_LANDSCAPE_H
 #define ATTNC_TESTS_SEARCH_LANDSCAPE_H
 
@@ -16,9 +16,10 @@ struct landscape {
     const char *name;
     struct tune_space space;
     double (*seconds)(const struct tune_space *,
-                      const struct tune_point *); /* of the candidate, without noise; infinity: crashes */
-    double (*expected)(const struct tune_space *, const struct tune_point *); /* of the cost model, which is wrong */
-    double noise;                                                             /* of a sample, relative */
+                      const struct tune_point *); /* the time of the candidate without noise; infinity: it crashes */
+    double (*expected)(const struct tune_space *, const struct tune_point *); /* the prediction of the cost model, which
+                                                                                 is wrong */
+    double noise;                                                             /* the relative noise of a sample */
 };
 
 /* ---- numbers ---- */
@@ -48,7 +49,7 @@ static double octaves(const struct tune_space *s, const struct tune_point *p, in
 
 /* ---- landscapes ---- */
 
-/* A valley, turned against the knobs. */
+/* A valley that is not parallel to the knobs. */
 static double valley(const struct tune_space *s, const struct tune_point *p)
 {
     const double a = octaves(s, p, 0, 112), b = octaves(s, p, 1, 300), along = a + b, across = a - b;
@@ -60,7 +61,7 @@ static double valley_expected(const struct tune_space *s, const struct tune_poin
     return exp(0.1 * a * a + 0.1 * b * b);
 }
 
-/* Overheads that larger tiles share, against a cache that they have to fit in and registers that unrolling uses up. */
+/* Larger tiles share overheads, but must fit into a cache, and unrolling needs registers. */
 static double cache(const struct tune_space *s, const struct tune_point *p)
 {
     const double q = knob_value(s, p, 0), k = knob_value(s, p, 1), unroll = knob_value(s, p, 2);
@@ -74,8 +75,8 @@ static double cache_expected(const struct tune_space *s, const struct tune_point
     return 1 + 5 / q + 5 / k + (q * k * 4 > 128e3 ? 0.4 : 0);
 }
 
-/* The last tile of a sequence of 8200 is padded, vectors have 16 lanes, and where things come to lie in the cache is as
-   good as random. */
+/* The last tile of a sequence of 8200 is padded, vectors have 16 lanes, and the placement in the cache is as good as
+   random. */
 static double rugged(const struct tune_space *s, const struct tune_point *p)
 {
     const double q = knob_value(s, p, 0), k = knob_value(s, p, 1), chunk = octaves(s, p, 2, 512), n = 8200;
@@ -90,7 +91,7 @@ static double rugged_expected(const struct tune_space *s, const struct tune_poin
     return 1 + 0.05 * a * a + 0.05 * b * b;
 }
 
-/* Tiles that do not fit crash, close to the best ones; so do some others. */
+/* Tiles that are too large crash, close to the best ones; so do some others. */
 static double crashing(const struct tune_space *s, const struct tune_point *p)
 {
     const double q = knob_value(s, p, 0), k = knob_value(s, p, 1), unroll = octaves(s, p, 2, 4);
@@ -102,7 +103,7 @@ static double crashing_expected(const struct tune_space *s, const struct tune_po
     return 1 + 1 / knob_value(s, p, 0) + 1 / knob_value(s, p, 1);
 }
 
-/* Five knobs, of which two are choices without a measure: one that turns what is best about another round. */
+/* Five knobs. Two are choices without an order, and one of these choices moves the optimum of another knob. */
 static double choices(const struct tune_space *s, const struct tune_point *p)
 {
     const double q = octaves(s, p, 0, 128), k = octaves(s, p, 1, 256), unroll = octaves(s, p, 2, p->at[3] ? 8 : 2);
@@ -115,7 +116,7 @@ static double choices_expected(const struct tune_space *s, const struct tune_poi
     const double q = octaves(s, p, 0, 64), k = octaves(s, p, 1, 128);
     return 1 + 0.05 * q * q + 0.05 * k * k + (p->at[3] ? 0.05 : 0);
 }
-/* Says nothing, or the opposite. */
+/* A cost model that predicts nothing, or the opposite. */
 static double misled_expected(const struct tune_space *s, const struct tune_point *p)
 {
     return 1 / valley(s, p);
@@ -177,7 +178,7 @@ static const struct landscape landscapes[] = {
 };
 enum { landscape_count = sizeof landscapes / sizeof *landscapes };
 
-/* The time without noise over the default point's. */
+/* The time without noise relative to the default point's. */
 static double landscape_true(const struct landscape *l, const struct tune_point *p)
 {
     const struct tune_point by_default = point_default(&l->space);
@@ -200,8 +201,7 @@ static double landscape_expects(void *user, const struct tune_point *p)
     return l->expected(&l->space, p);
 }
 
-/* Samples with noise of both schedules that is the same for the same point, number and seed; one of thirty is
-   disturbed. */
+/* Noisy samples of both schedules, equal for the same point, number and seed. One of thirty is disturbed. */
 static struct tune_result landscape_measure(const struct landscape *l, const struct tune_point *p, int samples,
                                             uint64_t seed)
 {
@@ -219,7 +219,7 @@ static struct tune_result landscape_measure(const struct landscape *l, const str
     return result;
 }
 
-/* What a search chooses, by the median of the samples, and what that is worth without noise. */
+/* The point that a search chooses by the median of its samples, and that point's time without noise. */
 static double landscape_search(const struct landscape *l, const char *strategy, uint64_t seed, int64_t trials,
                                const struct options *o)
 {

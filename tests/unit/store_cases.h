@@ -1,5 +1,5 @@
-/* What the tests of the store share: a scratch folder, messages caught, experiments and results that follow from a
-   number. */
+/* Declarations that the tests of the store share: a scratch folder, captured messages, and experiments and results that
+   are derived from a number. */
 #ifndef ATTNC_TESTS_STORE_CASES_H
 #define ATTNC_TESTS_STORE_CASES_H
 
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char said[4096]; /* the messages since it was emptied */
+static char said[4096]; /* the messages since it was last emptied */
 static const struct options options;
 static char folder[200];
 
@@ -61,7 +61,7 @@ static inline int scratch_run(const char *suite, const struct unit_test *tests, 
     return status;
 }
 
-/* Opens to write. */
+/* Opens a store for writing. */
 static inline struct store *opened(const char *file)
 {
     enum status status = STATUS_USAGE;
@@ -96,7 +96,7 @@ static inline struct tune_point point_at(int k)
 }
 
 enum { MAX_SAMPLES = 9 };
-/* Whatever number k says: of every status that a finished trial can have. */
+/* A result derived from the number k, with every status of a finished trial. */
 static inline struct tune_result result_of(int k, int samples)
 {
     static struct tune_sample sample[MAX_SAMPLES];
@@ -111,7 +111,7 @@ static inline struct tune_result result_of(int k, int samples)
     return r;
 }
 
-/* Bit for bit. */
+/* Equal bit for bit. */
 static inline bool same_result(const struct tune_result *a, const struct tune_result *b)
 {
     return a->status == b->status && strcmp(a->why, b->why) == 0 && a->work == b->work && a->peak == b->peak &&
@@ -119,7 +119,7 @@ static inline bool same_result(const struct tune_result *a, const struct tune_re
            (a->samples == 0 || memcmp(a->sample, b->sample, (size_t)a->samples * sizeof *a->sample) == 0);
 }
 
-/* One number that SQL gives, past the store; -1: it failed. */
+/* One number that an SQL query returns, without the store; -1: it failed. */
 static inline int64_t sql_number(const char *file, const char *sql)
 {
     sqlite3 *db = NULL;
@@ -144,7 +144,7 @@ static inline bool sql_do(const char *file, const char *sql)
     return done;
 }
 
-/* What SQLite itself has to say against the file, and what none of our writers leaves behind. */
+/* SQLite's own check of the file, and a search for rows that no writer leaves. */
 static inline void check_whole(const char *file)
 {
     CU_ASSERT_EQUAL(sql_number(file, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);
@@ -161,7 +161,7 @@ static inline void check_whole(const char *file)
         0);
 }
 
-/* What a file has; the caller frees it. */
+/* The contents of a file; the caller frees them. */
 static inline char *bytes_of(const char *file, size_t *length)
 {
     FILE *f = fopen(file, "rb");

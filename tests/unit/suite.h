@@ -1,4 +1,5 @@
-/* Runs a table of CUnit tests: `ok NAME`, `FAIL NAME why` or `skip NAME why` for each, the count last. */
+/* Runs a table of CUnit tests and prints `ok NAME`, `FAIL NAME why` or `skip NAME why` for each, and the counts
+   last. */
 #ifndef ATTNC_TESTS_SUITE_H
 #define ATTNC_TESTS_SUITE_H
 
@@ -6,8 +7,8 @@
 #include <CUnit/TestRun.h>
 #include <stdio.h>
 
-/* How often to do what takes long: once under the sanitizers, for ./dev test runs it without them, too. */
-#ifndef __has_feature /* clang's; gcc has a macro of its own */
+/* The number of repetitions of slow tests: one with the sanitizers, because ./dev test also runs them without. */
+#ifndef __has_feature /* clang's macro; gcc has another */
 #define __has_feature(name) 0
 #endif
 #if defined __SANITIZE_ADDRESS__ || __has_feature(address_sanitizer)
@@ -21,10 +22,10 @@ struct unit_test {
     void (*run)(void);
 };
 
-static const char *unit_skip_reason; /* of the test that runs */
+static const char *unit_skip_reason; /* of the current test */
 static unsigned unit_skipped;
 
-/* What a test lacks here: it is neither passed nor failed. */
+/* The reason why a test cannot run here; it is then neither passed nor failed. */
 static inline void unit_skip(const char *why)
 {
     unit_skip_reason = why;

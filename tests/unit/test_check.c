@@ -1,4 +1,4 @@
-/* attnc check finds a pass that breaks a program of the gradients, and says which pass and which part it is. */
+/* attnc check finds a pass that breaks a program of the gradients, and names the pass and the part. */
 #include "compiler/command/command_line.h"
 #include "compiler/pass/pass.h"
 #include "compiler/schedule/schedule.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The passes that are spoiled, in place of the library's. */
+/* Passes with errors, in place of the library's. */
 #define pass_differentiate right_differentiate
 #define pass_bound right_bound
 #define pass_allocate right_allocate
@@ -19,16 +19,16 @@ void right_bound(struct compilation *c);
 void right_allocate(struct compilation *c);
 #include "compiler/pass/allocate.c"
 #include "compiler/pass/bound.c"
-#include "compiler/pass/differentiate.c"
+#include "compiler/pass/differentiate/differentiate.c"
 #undef pass_differentiate
 #undef pass_bound
 #undef pass_allocate
 
 static struct {
-    enum program_kind program;
+    enum program_kind kind;
     const char *pass;
     bool linear;
-    int axis; /* source of the loop that starts too late */
+    int axis; /* the source of the axis whose loop starts too late */
 } spoiled;
 static char message[1000];
 
@@ -43,11 +43,11 @@ void complain(const struct options *o, const char *format, ...)
 
 static bool spoils(const struct compilation *c, const char *pass)
 {
-    return spoiled.pass && strcmp(spoiled.pass, pass) == 0 && c->program == spoiled.program &&
-           c->linear == spoiled.linear;
+    return spoiled.pass && strcmp(spoiled.pass, pass) == 0 && c->program.kind == spoiled.kind &&
+           c->program.linear == spoiled.linear;
 }
 
-/* Loops over that axis leave out what comes first. */
+/* Loops over that axis skip the first iteration. */
 static void start_late(struct compilation *c, struct stmt *s)
 {
     for (; s; s = s->next) {
@@ -69,7 +69,7 @@ void pass_allocate(struct compilation *c)
     if (spoils(c, "allocate")) start_late(c, c->loops->body);
 }
 
-/* Its first output, halved. */
+/* Halves the first output. */
 void pass_differentiate(struct compilation *c)
 {
     right_differentiate(c);
@@ -109,11 +109,11 @@ static const char
  learned[] = "name: t\nsimilarity: {linear: {features: hedgehog}}\nshape: {head_dim: 4}\nemit: [forward, backward]\n";
 
 /* The error names the pass and the part. */
-static void found(const char *text, const char *pass, enum program_kind program, enum size_source axis, bool of_linear,
+static void found(const char *text, const char *pass, enum program_kind kind, enum size_source axis, bool of_linear,
                   const char *says)
 {
     spoiled.pass = pass;
-    spoiled.program = program;
+    spoiled.kind = kind;
     spoiled.linear = of_linear;
     spoiled.axis = (int)axis;
     CU_ASSERT_EQUAL(check(text), STATUS_INPUT);
@@ -125,23 +125,23 @@ static void found(const char *text, const char *pass, enum program_kind program,
 static void test_loops(void)
 {
     found(softmax, "bound", PROGRAM_GRADIENTS, SIZE_N_Q, false, "after pass 'bound' of dk, dv");
-    found(softmax, "allocate", PROGRAM_SAVED, SIZE_N_K, false, "t: allocate of what is saved is wrong");
+    found(softmax, "allocate", PROGRAM_SAVED_ROWS, SIZE_N_K, false, "t: allocate of what is saved is wrong");
     found(linear, "allocate", PROGRAM_GRADIENTS, SIZE_CHUNKS, true, "after pass 'allocate' of ");
 }
 
-/* What a part leaves for others is wrong where these are not the gradients. */
+/* An array that a part leaves for others is wrong if their gradients are. */
 static void test_derivatives(void)
 {
     found(softmax, "differentiate", PROGRAM_ROW_SUMS, SIZE_N_Q, false, "t: differentiate of dk, dv is wrong");
     found(softmax, "differentiate", PROGRAM_FROM_SUMS, SIZE_N_Q, false, "t: differentiate of dq is wrong");
     found(learned, "differentiate", PROGRAM_TOTALS, SIZE_N_Q, false, "t: differentiate of dfeatures.wq is wrong");
-    found(softmax, "differentiate", PROGRAM_ALONE, SIZE_N_Q, false, "t: gradients are not the differences");
+    found(softmax, "differentiate", PROGRAM_UNSAVED, SIZE_N_Q, false, "t: gradients do not agree with central differences");
 }
 
-/* Forward saves what the part that computes it again does. */
+/* The values that forward saves equal those that the part for them computes. */
 static void test_saved(void)
 {
-    found(softmax, "allocate", PROGRAM_SAVING, SIZE_N_K, false, "t: allocate is wrong");
+    found(softmax, "allocate", PROGRAM_FORWARD_SAVING, SIZE_N_K, false, "t: allocate is wrong");
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* What calls are counted to do: pairs against the region of the mask point by point, FLOPs against the formulas. */
+/* The counts of calls: pairs compared with the region of the mask point by point, FLOPs with formulas. */
 #include "compiler/cost/cost.h"
 #include "compiler/pass/pass.h"
 #include "compiler/schedule/schedule.h"
@@ -18,7 +18,7 @@ struct made {
     struct compilation c;
 };
 
-/* The spec's form, compiled; false where it has none. */
+/* Compiles a form of the spec; false if there is none. */
 static bool make(struct made *m, const char *text, bool linear)
 {
     static struct target target;
@@ -27,12 +27,12 @@ static bool make(struct made *m, const char *text, bool linear)
     struct diagnostics *d = diagnostics_new(m->arena, "test.yaml", text, strlen(text));
     struct spec *spec = spec_read(m->arena, "test.yaml", text, strlen(text), 0, NULL, d);
     CU_ASSERT_PTR_NOT_NULL_FATAL(spec);
-    m->c = (struct compilation){.spec = spec, .target = &target, .diagnostics = d, .linear = linear};
+    m->c = (struct compilation){.spec = spec, .target = &target, .diagnostics = d, .program.linear = linear};
     m->c.source = build_graph(m->arena, spec, d);
     m->c.graph = build_graph(m->arena, spec, d);
     bool good = m->c.graph && passes_run(&m->c, NULL, NULL);
     CU_ASSERT_TRUE_FATAL(good && diagnostics_errors(d) == 0);
-    return !linear || m->c.features > 0;
+    return !linear || m->c.separated.features > 0;
 }
 
 static struct counts count(const struct made *m, int64_t heads, int64_t members, int64_t n_q, int64_t n_k)
@@ -144,17 +144,17 @@ static void pairs_that_are_too_many(void)
     }
 }
 
-/* Work is that of all that is visited, which a mask without periods or ranges does not lessen. */
+/* Work counts all visited pairs, which a mask without periods or ranges does not reduce. */
 static void work_of_visited(void)
 {
     static const struct {
         const char *mask;
-        double visited; /* of n * n, at most */
+        double visited; /* at most n * n */
     } masks[] = {{"{expr: \"(i * j) % 29 == 0\"}", 1},
                  {"{expr: \"j <= i && (i - j < 64 || j % 64 >= 60)\"}", 0.12},
                  {"{window: {left: 20, dilation: 5}}", 0.06}};
     const int64_t n = 1500;
-    const double all = 2.0 * 2 * 2 * (double)(n * n); /* of two batches of four heads */
+    const double all = 2.0 * 2 * 2 * (double)(n * n); /* two batches of four heads */
     for (size_t k = 0; k < sizeof masks / sizeof *masks; k++) {
         struct text text = {0};
         struct made m;
@@ -171,7 +171,7 @@ static void work_of_visited(void)
     }
 }
 
-/* FLOPs for a token of a head, of a linear form at a length that is a multiple of its chunks. */
+/* The FLOPs per token and head of a linear form, at a multiple of its chunk. */
 static double flops_of_token(const char *text, bool linear, int64_t n)
 {
     struct made m;
@@ -191,8 +191,8 @@ static void flops_of_formulas(void)
     CU_ASSERT_EQUAL(
         flops_of_token("similarity: {polynomial: {degree: 4}}\nmask: causal\nshape: {head_dim: 64}\n", false, 4096),
         4 * 64 * causal);
-    /* features that two columns of a packed power have in common count once; two halves of a sketch for the query and
-       two for the key */
+    /* features that two columns of a packed power share count once; two halves of a sketch for the query and two for
+       the key */
     for (int r = 16; r <= 64; r *= 2) {
         struct text text = {0};
         text_add(&text,
@@ -212,7 +212,7 @@ static void flops_of_formulas(void)
         4 * 32 * 33);
 }
 
-/* Each weight of a choice by position counts only where it is taken. */
+/* The weights of a choice by position count only where they are used. */
 static void flops_of_choices(void)
 {
     const char *text = "similarity: {polysketch: {degree: 4, sketch: 16, local: exact}}\nblock: 128\nmask: "

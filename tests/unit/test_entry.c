@@ -1,6 +1,6 @@
-/* The C of every kernel around its code, as it stands (compiler/emit/c/kernel.c and entry.c), for what the build
-   defines: PHASES, FAR_QUERIES, BY_LENGTH, IDS (with PARAMS), BF16 and F16. The kernel here notes in its output which
-   task it was called for, and how often. */
+/* Compiles and calls the C that surrounds the code of every kernel (compiler/emit/embedded/kernel.c and entry.c). The
+   build defines the variant: PHASES, FAR_QUERIES, BY_LENGTH, IDS (with PARAMS), BF16 and F16. The kernel here records
+   in its output which task it was called for, and how often. */
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -62,15 +62,15 @@ int SPEC_params_init(struct SPEC_params *params, uint64_t seed, void *storage)
 
 #define WAITS PHASES
 #define FOLD_GROUPS 16
-#include "compiler/emit/c/kernel.c"
+#include "compiler/emit/embedded/kernel.c"
 
-static unsigned char *workspace_end; /* of the call that runs */
+static unsigned char *workspace_end; /* of the current call */
 
-/* A task's mark in `out`: one element a task, which counts its calls. */
+/* The mark of a task in `out`: one element per task counts its calls. */
 static void rows(const struct call *call, int64_t task, unsigned char *work)
 {
     if (work + OWN > workspace_end) abort();
-    memset(work, 0x5a, OWN); /* a thread's own: the sanitizers see who else writes it */
+    memset(work, 0x5a, OWN); /* of one thread, so that the sanitizers find writes by another */
     call->out[task] += 1;
 }
 
@@ -79,7 +79,7 @@ static void head(const struct call *call, int64_t task, struct part *part)
 {
     if (part->slots + SLOT > workspace_end || part->window < 1) abort();
     if (part->number == 0) call->out[task] += 1;
-    meet(part);
+    synchronise(part);
 }
 #define CHOICE \
     if (n_k >= LONG) \
@@ -96,17 +96,17 @@ static void head(const struct call *call, int64_t task, struct part *part)
     return (struct version){.rows = rows, .tile = TILE, .own = OWN};
 #endif
 
-/* Its prototypes stand in NAME.h. */
+/* In emitted C, NAME.h has these prototypes. */
 size_t SPEC_workspace(const struct attn_problem *problem);
 int SPEC_forward(const struct attn_problem *problem, const struct SPEC_params *params, ARRAY_ARGUMENTS,
                  void *workspace);
 extern const struct attn_kernel SPEC_kernel;
-#include "compiler/emit/c/entry.c"
+#include "compiler/emit/embedded/entry.c"
 
 static int32_t ids[2 * (LONG + 1)];
 static const struct SPEC_params params = {ids};
 
-/* Calls the kernel as its description has it; the marks are in *out, which the caller frees. */
+/* Calls the kernel through its description; the marks are in *out, which the caller frees. */
 static int called(struct attn_problem problem, float **out, int spare)
 {
     const int64_t rows_of_q = problem.batch * problem.heads * problem.n_q,
@@ -133,7 +133,7 @@ static int64_t tasks_of(const struct attn_problem *p)
     return p->batch * p->heads * ((p->n_q + far - 1) / far * step);
 }
 
-/* Every task once, whatever the threads and the lengths. */
+/* Every task runs once, with any number of threads and any lengths. */
 static void each_task_once(void)
 {
     static const int64_t lengths[] = {1, TILE - 1, TILE, TILE + 1, 3 * TILE, 100};
@@ -176,7 +176,7 @@ static void errors(void)
     attn_free(workspace);
 }
 
-/* What serves many keys serves fewer, and one workspace any setting of OpenMP. */
+/* A workspace for many keys also serves fewer, and every setting of OpenMP. */
 static void workspace_serves(void)
 {
     struct attn_problem few = {.batch = 1, .heads = 1, .kv_heads = 1, .n_q = 1, .n_k = 10, .threads = 3}, many = few;
@@ -195,7 +195,7 @@ static void ids_in_order(void)
 {
     const struct attn_problem p = {.batch = 2, .heads = 1, .kv_heads = 1, .n_q = 3, .n_k = LONG, .threads = 2};
     float *out;
-    for (int k = 0; k < LONG; k++) ids[k] = k / 7, ids[LONG + k] = -k; /* of the second batch they fall */
+    for (int k = 0; k < LONG; k++) ids[k] = k / 7, ids[LONG + k] = -k; /* those of the second batch decrease */
     CU_ASSERT(called(p, &out, 0) == ATTN_EORDER);
     free(out);
     for (int k = 0; k < LONG; k++) ids[LONG + k] = -5;
@@ -210,7 +210,7 @@ static void ids_in_order(void)
 #endif
 
 #if BF16 || F16
-/* Every number of 16 bits is kept, and those between two go to the nearer. */
+/* Every 16-bit number is preserved, and numbers between two are rounded to the nearer one. */
 static void sixteen_bits(void)
 {
     for (uint32_t x = 0; x < 0x10000; x++) {

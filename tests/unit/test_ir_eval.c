@@ -1,5 +1,5 @@
-/* The interpreters: hand-written graphs against numbers worked out by hand or by plain loops, loops against the graph
-   they implement. */
+/* The interpreters: graphs compared with numbers computed by hand or by plain loops, and loops with the graph that they
+   implement. */
 #include "../../ir/ir.h"
 #include "suite.h"
 
@@ -39,7 +39,7 @@ static void says(const char *got, const char *wanted)
     if (!same) printf("wanted: %s\ngot: %s\n", wanted, got ? got : "nothing");
 }
 
-/* Numbers between -1 and 1 that repeat from run to run. */
+/* Numbers between -1 and 1, the same in every run. */
 static double *numbers(struct arena *arena, int64_t count, uint64_t seed)
 {
     double *data = arena_alloc(arena, (size_t)count * sizeof *data);
@@ -67,7 +67,7 @@ static void maps_compute(void)
     arena_free(arena);
 }
 
-/* The branch of a select that is not taken may point outside. */
+/* The branch of a select that is not taken may index outside an array. */
 static void maps_read_lazily(void)
 {
     struct arena *arena = arena_new();
@@ -98,7 +98,7 @@ static void sums_and_maxima_have_regions(void)
     arena_free(arena);
 }
 
-/* What a region leaves out is not even multiplied by zero. */
+/* Elements outside a region are not even multiplied by zero. */
 static void regions_shut_out_infinities(void)
 {
     struct arena *arena = arena_new();
@@ -111,7 +111,7 @@ static void regions_shut_out_infinities(void)
     arena_free(arena);
 }
 
-/* One contraction in every storage order of its parts, so that each form of the inner loop runs. */
+/* One contraction with all orders of axes, so that each form of the inner loop runs. */
 static void contractions_agree_in_every_order(void)
 {
     struct arena *arena = arena_new();
@@ -145,10 +145,33 @@ static void contractions_agree_in_every_order(void)
     arena_free(arena);
 }
 
+/* If terms cancel, the noise is as large as the terms; a result of 1e-200 has noise of that size. */
+static void noise_is_of_the_terms(void)
+{
+    struct arena *arena = arena_new();
+    struct graph *g = graph_of(arena,
+                               "graph x f32\naxis i n_q\naxis d 2\n%0 = input q [i d]\n%1 = map [i d] "
+                               "mul(%0, %0)\n%2 = map [i] sub(mul(%1[i, 0], %0[i, 1]), mul(%1[i, 1], %0[i, 0]))\n"
+                               "%3 = contract [i] %0 %0\n%4 = map [i] add(%2, %3)\noutput %2\noutput z %3\n");
+    double q[4] = {1000, 1000, 1e-100, 0}, out[4];
+    struct tensor in = {"q", q};
+    uint64_t state = 1;
+    double largest = 0;
+    for (int try = 0; try < 50; try++) {
+        CU_ASSERT_PTR_NULL(graph_eval_noisy(g, &(struct problem_size){1, 1, 1, 2, 1}, &in, 1, &state, out));
+        CU_ASSERT_TRUE(out[0] != 0 && fabs(out[0]) < 6e9 * 0x1p-24);
+        CU_ASSERT_TRUE(out[1] == 0);
+        CU_ASSERT_TRUE(fabs(out[2] - 2e6) < 4e6 * 0x1p-23 && fabs(out[3] / 1e-200 - 1) < 0x1p-22);
+        largest = fmax(largest, fabs(out[0]));
+    }
+    CU_ASSERT_TRUE(largest > 1e9 * 0x1p-24);
+    arena_free(arena);
+}
+
 static void subscripts_of_sums_may_be_any(void)
 {
     struct arena *arena = arena_new();
-    /* A convolution: the sum over t of q[i - t] w[t] where that exists. */
+    /* A convolution: the sum over t of q[i - t] w[t] where q has an element. */
     struct graph *g = graph_of(arena, "graph x f32\naxis i n_q\naxis t 3\n%0 = input q [i]\n%1 = param w [t]\n%2 = "
                                       "contract [i] %0[sub(i, t)] %1 where le(t, i)\noutput %2\n");
     double q[4] = {1, 2, 3, 4}, w[3] = {1, 10, 100}, out[4];
@@ -257,8 +280,7 @@ static void tiled_softmax_is_the_graph(void)
     }
 }
 
-/* Infinity and NaN in a value do not reach the queries that do not see it, if the product asks for its region where it
-   has to. */
+/* Infinity and NaN in a value do not reach queries that do not see it, if the product has the region that it needs. */
 static void products_have_regions(void)
 {
     static const struct {
@@ -290,7 +312,7 @@ static void products_have_regions(void)
     }
 }
 
-/* Of two numbers the smaller or larger one is NaN if one of them is. */
+/* min and max of two numbers are NaN if one of them is. */
 static void extremes_keep_nan(void)
 {
     struct arena *arena = arena_new();
@@ -306,7 +328,7 @@ static void extremes_keep_nan(void)
     arena_free(arena);
 }
 
-/* ---- what the loops' interpreter finds ---- */
+/* ---- errors that the loops' interpreter finds ---- */
 
 static void tiling_bugs_are_found(void)
 {
@@ -341,7 +363,7 @@ static void tiling_bugs_are_found(void)
     arena_free(arena);
 }
 
-/* What a tile held for the range before is gone when the range moves, and nothing passes into a parallel body. */
+/* The contents of a tile for one range are discarded when the range moves, and nothing passes into a parallel body. */
 static void tiles_forget(void)
 {
     const char *head = "loops x f32\naxis i n_q\naxis j n_k\narray t tile f32 [i:4]\narray c tile f32 []\narray q "
@@ -373,6 +395,7 @@ int main(void)
         {"regions shut out infinities", regions_shut_out_infinities},
         {"contractions agree in every order", contractions_agree_in_every_order},
         {"subscripts of sums may be any", subscripts_of_sums_may_be_any},
+        {"noise", noise_is_of_the_terms},
         {"tiled softmax is the graph", tiled_softmax_is_the_graph},
         {"products have regions", products_have_regions},
         {"extremes keep NaN", extremes_keep_nan},

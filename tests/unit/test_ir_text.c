@@ -1,4 +1,4 @@
-/* Text forms and verifiers of both IRs: what is printed reads back, what is wrong is said, and where. */
+/* Text forms and verifiers of both IRs: printed text can be read, and errors are reported with their position. */
 #include "../../ir/ir.h"
 #include "suite.h"
 
@@ -18,7 +18,7 @@ static const char softmax_graph[] = "graph softmax_causal f32\n" AXES "%0 = inpu
                                     "%7 = map [b g m i e] select(eq(%5, 0), 0, div(%6, %5))\n"
                                     "output %7\n";
 
-/* Every feature of the text once: tables, subscripts, relabelled operands, maxima, online sums, odd constants. */
+/* All features of the text: tables, subscripts, relabelled operands, maxima, online sums, unusual constants. */
 static const char full_graph
     [] = "graph full f64\naxis g kv_heads\naxis i n_q\naxis j n_k\naxis d 4\naxis f 4\naxis p 2\n"
          "%0 = input q [g i d]\n"
@@ -32,7 +32,10 @@ static const char full_graph
          "%8 = map [g i j] exp2(sub(%6, %7))\n"
          "%9 = reduce sum 0 [g i] %8 where or(le(j, i), not(lt(j, 2))) online %7\n"
          "%10 = map [g i] select(eq(%7, -inf), 1e+20, add(%9, 0.1))\n"
-         "output %10\n";
+         "%11 = reduce max 1e-30 [g i] %6 where le(j, i)\n"
+         "%12 = reduce sum 0 [g i] %6 where le(j, i) online %11 power 16\n"
+         "%13 = map [g i] add(%10, %12)\n"
+         "output %13\n";
 
 static const char softmax_loops[] = "loops softmax_causal f32\n" AXES "array q input f32 [b g m i d]\n"
                                     "array k input f32 [b g j d]\n"
@@ -165,7 +168,7 @@ static void comments_and_space_do_not_matter(void)
     arena_free(arena);
 }
 
-/* Two operands that are one reference read back as one. */
+/* Two operands with the same reference are read as one. */
 static void equal_references_become_one(void)
 {
     struct arena *arena = arena_new();
@@ -203,7 +206,7 @@ static void reals_read_back(void)
     }
 }
 
-/* ---- what cannot be read ---- */
+/* ---- text that cannot be read ---- */
 
 static void graph_errors_have_positions(void)
 {
@@ -311,7 +314,7 @@ static void deep_nesting_is_an_error(void)
     text_free(&deep);
 }
 
-/* ---- what reads but does not hold ---- */
+/* ---- text that is read but refused by the verifier ---- */
 
 static void graph_verifier_complains(void)
 {
@@ -327,7 +330,8 @@ static void graph_verifier_complains(void)
          "%1 (map): in its reference to %0: subscript 2 runs along 'w', which is longer than 'd'"},
         {"%0 = input q [i i]\noutput %0", "%0 (input): axis 'i' occurs twice"},
         {"%0 = input q [i]\n%1 = input q [j]\noutput %0", "%1 (input): %0 is called 'q' too"},
-        {"%0 = param ids i32 [i d]\noutput %0", "%0 (param): integers are a parameter over the batches and the keys"},
+        {"%0 = param ids i32 [i d]\noutput %0",
+         "%0 (param): integers must be a parameter over the batches and the keys"},
         {"%0 = map [i] id(ids, 0, i)\noutput %0", "%0 (map): there is no parameter 'ids' of integers"},
         {"%0 = input q [i j]\n%1 = reduce sum 0 [i] %0 where eq(id(q, 0, i), id(q, 0, j))\noutput %1",
          "%1 (reduce): there is no parameter 'q' of integers"},
@@ -344,6 +348,11 @@ static void graph_verifier_complains(void)
          "%2 (reduce): %1 is not a maximum"},
         {"%0 = input q [i d]\n%1 = reduce max 0 [d] %0\n%2 = reduce sum 0 [i] %0 online %1\noutput %2",
          "%2 (reduce): %1 has axes that it lacks"},
+        {"%0 = input q [i d]\n%1 = reduce sum 0 [i] %0 power 4\noutput %1",
+         "%1 (reduce): it is relative to no power of a maximum"},
+        {"%0 = input q [i d]\n%1 = reduce max 0 [i] %0\n%2 = reduce sum 0 [i] %0 online %1 power 4\n"
+         "%3 = reduce sum 0 [i] %0 online %1 power 6\noutput %3",
+         "%3 (reduce): %2 is relative to another power of %1"},
         {"%0 = input k [j d]\n%1 = reduce sum 0 [d] %0 where lt(j, 2) keep 0.5\noutput %1",
          "%1 (reduce): it keeps something but is no sum over the keys before a chunk"},
         {"%0 = input k [j d]\n%1 = reduce max 0 [c d] %0 where lt(j, mul(c, 4)) keep 0.5\noutput %1",
@@ -385,7 +394,7 @@ static void loops_verifier_complains(void)
         {"for j from 0 to size(j) step 4 ordered { }",
          "'for j from 0 to size(j) step 4 ordered {': only a parallel for over a sequence without a period is ordered"},
         {"for i from lo(i) to size(i) step 16 { }",
-         "'for i from lo(i) to size(i) step 16 {': its bounds use the range of 'i', which is what they make"},
+         "'for i from lo(i) to size(i) step 16 {': its bounds use the range of 'i', which they define"},
         {"for i from 0 to size(i) step 16 { for i from 0 to size(i) step 4 { } }",
          "'for i from 0 to size(i) step 4 {': a for around it runs over 'i' too"},
         {"for i from 0 to 2.5 step 16 { }", "'for i from 0 to 2.5 step 16 {': a bound is not an integer"},
@@ -428,9 +437,9 @@ static void loops_verifier_complains(void)
          "'map [d i] { set %qt = %qt[sub(3, d), i] }': it reads elements of %qt that it assigns elsewhere"},
         {"array w tile f32 [d:4 i:16] paired\n", "array 'w': pairs are of bf16, in a tile of rank 2"},
         {"for i from 0 to size(i) step 16 { map [d i] { set %p = 1.0 } }",
-         "'map [d i] { set %p = 1.0 }': it takes the elements of %p one by one, which lie in pairs"},
+         "'map [d i] { set %p = 1.0 }': it reads single elements of %p, which is stored in pairs"},
         {"for i from 0 to size(i) step 16 { map [d i] { set %qt = %p } }",
-         "'map [d i] { set %qt = %p }': it takes the elements of %p one by one, which lie in pairs"},
+         "'map [d i] { set %qt = %p }': it reads single elements of %p, which is stored in pairs"},
         {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %h * %p } }",
          ""},
         {"for i from 0 to size(i) step 16 { for j from 0 to size(j) step 8 { dot [j i] over d set %s = %k * %p } }",
@@ -488,7 +497,7 @@ static void placed_tiles_lie_in_the_workspace(void)
         arena, "loops x f32\naxis i n_q\narray t tile f32 [i:16] @64\narray out output f32 [i]\nworkspace 100\n",
         &said);
     CU_ASSERT_PTR_NOT_NULL_FATAL(l);
-    same_text(loops_verify(l), "array 't': it does not lie in the workspace");
+    same_text(loops_verify(l), "array 't': it does not fit in the workspace");
     l->workspace = 128;
     CU_ASSERT_PTR_NULL(loops_verify(l));
     l->array[0].offset = 32;
@@ -510,7 +519,7 @@ int main(void)
         {"deep nesting is an error", deep_nesting_is_an_error},
         {"graph verifier complains", graph_verifier_complains},
         {"loops verifier complains", loops_verifier_complains},
-        {"placed tiles lie in the workspace", placed_tiles_lie_in_the_workspace},
+        {"allocated tiles are in the workspace", placed_tiles_lie_in_the_workspace},
     };
     return unit_tests_run("ir text", tests, sizeof tests / sizeof *tests);
 }

@@ -1,4 +1,4 @@
-/* The space of schedules: points and their numbers, defaults, and the text of a spec with a schedule in it. */
+/* The space of schedules: points and their numbers, defaults, and the text of a spec that contains a schedule. */
 #include "compiler/driver/driver.h"
 #include "compiler/schedule/schedule.h"
 #include "compiler/support/support.h"
@@ -94,7 +94,7 @@ static int64_t default_of(const struct tune_space *s, const char *name)
     return k < 0 ? -1 : s->knob[k].value[s->knob[k].default_at];
 }
 
-/* Every knob set to its default gives the same code as none. */
+/* Setting every knob to its default gives the same code as setting none. */
 static void same_as_default(const char *text, int64_t keys)
 {
     struct unit *p = unit_of(text, 0, NULL);
@@ -111,10 +111,10 @@ static void same_as_default(const char *text, int64_t keys)
     loops_print(a->loops, &s);
     loops_print(b->loops, &t);
     CU_ASSERT_STRING_EQUAL(s.data, t.data);
-    CU_ASSERT_EQUAL(a->rows, b->rows);
-    CU_ASSERT_EQUAL(a->vectors, b->vectors);
-    CU_ASSERT_EQUAL(a->unroll, b->unroll);
-    /* a schedule that is there changes nothing of the space */
+    CU_ASSERT_EQUAL(a->registers.rows, b->registers.rows);
+    CU_ASSERT_EQUAL(a->registers.vectors, b->registers.vectors);
+    CU_ASSERT_EQUAL(a->registers.unroll, b->registers.unroll);
+    /* an existing schedule does not change the space */
     struct tune_space again;
     knob_space(q, false, keys, &again);
     CU_ASSERT_EQUAL(again.knobs, space.knobs);
@@ -160,8 +160,8 @@ static void test_space(void)
     unit_free(p);
 }
 
-/* With 16 registers the block of 6 rows has 2 vectors, not the 4 of 32 registers, and more rows leave it fewer: a
-   search of the rows alone expects of each what the compiler makes of it. */
+/* With 16 registers, the register block of 6 rows has 2 vectors instead of the 4 with 32 registers, and more rows allow
+   fewer. A search of the rows must predict what the compiler does. */
 static void test_registers(void)
 {
     struct unit *p = unit_for("x86-64-v3", soft, 0, NULL);
@@ -178,8 +178,8 @@ static void test_registers(void)
         const struct tune_point point = {{v}};
         const char *set = arena_printf(p->arena, "schedule.rows=%lld", (long long)rows.knob[0].value[v]);
         struct unit *q = unit_for("x86-64-v3", soft, 1, &set);
-        made.knob[0].value[0] = q->compilation[0]->rows;
-        made.knob[1].value[0] = q->compilation[0]->vectors;
+        made.knob[0].value[0] = q->compilation[0]->registers.rows;
+        made.knob[1].value[0] = q->compilation[0]->registers.vectors;
         expected[v] = point_loads(target, &rows, &point);
         CU_ASSERT_EQUAL(expected[v], point_loads(target, &made, &only));
         unit_free(q);
@@ -201,7 +201,7 @@ static void test_entry(void)
     CU_ASSERT_EQUAL(e.knobs, space.knobs - 1);
     CU_ASSERT_EQUAL(e.from, 5);
     for (int k = 0; k < e.knobs; k++) CU_ASSERT_STRING_NOT_EQUAL(e.knob[k].name, "crossover");
-    /* what an entry leaves out is what its point has: at the length of the space the code is the same */
+    /* knobs that an entry does not set have the values of its point: at the length of the space the code is the same */
     const char *set[2][MAX_KNOBS];
     for (int k = 0; k < e.knobs; k++)
         set[0][k] = arena_printf(p->arena, "schedule.%s=%lld", e.knob[k].name, (long long)e.knob[k].value);
@@ -213,8 +213,8 @@ static void test_entry(void)
     for (int k = 0; k < 2; k++)
         loops_print(unit_choice(made[k], made[k]->compilation[0]->target, 100000)->loops, &loops[k]);
     CU_ASSERT_STRING_EQUAL(loops[0].data, loops[1].data);
-    CU_ASSERT(!unit_choice(made[0], made[0]->compilation[0]->target, 10)->linear);
-    CU_ASSERT(unit_choice(made[1], made[1]->compilation[0]->target, 10)->linear);
+    CU_ASSERT(!unit_choice(made[0], made[0]->compilation[0]->target, 10)->program.linear);
+    CU_ASSERT(unit_choice(made[1], made[1]->compilation[0]->target, 10)->program.linear);
     point.at[find(&space, "crossover")] = 1; /* never */
     e = tuned_entry(&space, &point, 1, NULL);
     CU_ASSERT_EQUAL(e.knobs, space.knobs);
@@ -225,7 +225,7 @@ static void test_entry(void)
     unit_free(p);
 }
 
-/* Knobs of the gradients are a space of their own, and stand beside those of forward in an entry. */
+/* Knobs of the gradients are a separate space, in `backward` inside an entry. */
 static void test_backward(void)
 {
     const char *const emit = "emit=[forward, backward]";
@@ -235,7 +235,7 @@ static void test_backward(void)
     knob_space(p, true, 4096, &space);
     CU_ASSERT_EQUAL(default_of(&space, "backward.sweep"), 1);
     CU_ASSERT_EQUAL(default_of(&space, "backward.rows"), 6);
-    CU_ASSERT_EQUAL(default_of(&space, "backward.tile_q"), p->defaults[0].gradients[0]->tile_q);
+    CU_ASSERT_EQUAL(default_of(&space, "backward.tile_q"), p->defaults[0].gradients[0]->tiling.tile_q);
     CU_ASSERT_EQUAL(find(&space, "backward.crossover"), -1);
     CU_ASSERT_EQUAL(find(&space, "backward.together"), -1);
     CU_ASSERT_EQUAL(find(&space, "tile_q"), -1);
@@ -243,7 +243,7 @@ static void test_backward(void)
     CU_ASSERT_EQUAL(tuned_entry(&space, &point, 1, NULL).knobs, 0);
     point.at[find(&space, "backward.sweep")] = 0;
     struct tuned_entry e = tuned_entry(&space, &point, 1, NULL);
-    CU_ASSERT_EQUAL(e.knobs, space.knobs - 2); /* each part has tiles of its own */
+    CU_ASSERT_EQUAL(e.knobs, space.knobs - 2); /* by default, each part has its own tiles */
     const struct tuned_entry of_both = {1, NULL, 2, {{"tile_q", 32}, {"backward.rows", 8}}, 0},
                              of_backward = {9, NULL, 1, {{"backward.sweep", 0}}, 0};
     e = (struct tuned_entry){1, NULL, 1, {{"backward.sweep", 0}}, 0};
@@ -260,7 +260,7 @@ static void test_backward(void)
     CU_ASSERT(tuned_point(&space, false, &e, &point));
     CU_ASSERT_EQUAL(space.knob[find(&space, "tile_q")].value[point.at[find(&space, "tile_q")]], 32);
 
-    /* the default values set are the code without any */
+    /* setting the default values gives the code without a schedule */
     const char *const set[] = {emit, "schedule.backward.sweep=1", "schedule.backward.rows=6",
                                "schedule.backward.vectors=4", "schedule.backward.unroll=4"};
     struct unit *q = unit_of(soft, 5, set);
@@ -270,7 +270,7 @@ static void test_backward(void)
         loops_print(p->backward[k].c->loops, &s);
         loops_print(q->backward[k].c->loops, &t);
         CU_ASSERT_STRING_EQUAL(s.data, t.data);
-        CU_ASSERT_EQUAL(p->backward[k].c->rows, q->backward[k].c->rows);
+        CU_ASSERT_EQUAL(p->backward[k].c->registers.rows, q->backward[k].c->registers.rows);
         text_free(&s);
         text_free(&t);
     }

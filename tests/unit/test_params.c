@@ -1,5 +1,6 @@
 /* Parameters from a seed in emitted C: a kernel with normal, orthogonal and learned parameters is compiled, filled and
    called. */
+#include "compiler/analysis/analysis.h"
 #include "compiler/emit/emit.h"
 #include "compiler/host/host.h"
 #include "compiler/pass/pass.h"
@@ -66,8 +67,12 @@ static void compile(void)
     CU_ASSERT_FATAL(passes_run(&c, NULL, NULL));
     const struct compilation *const all[] = {&c};
     const struct version version = {.target = c.target, .c = &c};
-    const struct emission emission = {
-        .spec = spec, .compilation = all, .compilations = 1, .version = &version, .versions = 1};
+    const struct emission emission = {.spec = spec,
+                                      .arrays = kernel_arrays(spec, graph),
+                                      .compilation = all,
+                                      .compilations = 1,
+                                      .version = &version,
+                                      .versions = 1};
     emit_source(&emission, NULL, "attnc seeded.yaml", &source);
     emit_header(&emission, "attnc seeded.yaml", &header);
     CU_ASSERT_EQUAL_FATAL(kernel_load("seeded", source.data, header.data, true, &loaded), STATUS_DONE);

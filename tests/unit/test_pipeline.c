@@ -1,4 +1,4 @@
-/* The driver of the passes: what a pass requires is there when it runs, clean-ups run where they are due, and a
+/* The driver of the passes: properties that a pass requires hold when it runs, clean-ups run when they are due, and a
    pipeline in a wrong order is refused. */
 #include "compiler/pass/pass.h"
 #include "compiler/schedule/schedule.h"
@@ -31,7 +31,7 @@ static bool note(const struct compilation *c, const struct pass *pass, void *use
     return true;
 }
 
-/* Compiles with the rows; what went wrong, or NULL. */
+/* Compiles with these rows; returns the error, or NULL. */
 static const char *run(struct text *ran)
 {
     struct diagnostics *d = diagnostics_new(arena, "pipeline", spec_text, strlen(spec_text));
@@ -41,7 +41,7 @@ static const char *run(struct text *ran)
                             .target = target_find("generic"),
                             .diagnostics = d,
                             .graph = build_graph(arena, spec, d),
-                            .linear = true};
+                            .program.linear = true};
     if (passes_run_these(row, pass_count, &c, note, ran)) return NULL;
     char *message = NULL;
     size_t length = 0;
@@ -66,7 +66,7 @@ static void clean_ups_run_where_they_are_due(void)
     struct text ran = {0};
     CU_ASSERT_PTR_NULL(run(&ran));
     const char *wanted = "simplify separate simplify differentiate simplify stabilise simplify strength_reduce "
-                         "stored_rows simplify fold_scale simplify rows tile lower ";
+                         "stored_rows simplify fold_scale simplify few_queries tile lower ";
     CU_ASSERT(ran.data && strncmp(ran.data, wanted, strlen(wanted)) == 0);
     text_free(&ran);
     arena_free(arena);
@@ -90,11 +90,22 @@ static void result_is_checked(void)
 {
     begin();
     struct text ran = {0};
-    const int last = find("block");
+    const int last = find("register_block");
     memmove(&row[last], &row[last + 1], (size_t)(pass_count - last - 1) * sizeof *row);
-    row[pass_count - 1] = row[pass_count - 2]; /* the pass before it, once more */
+    row[pass_count - 1] = row[pass_count - 2]; /* the pass before it, again */
     const char *wrong = run(&ran);
     CU_ASSERT(wrong && strstr(wrong, "internal error: emission requires that the program is blocked"));
+    text_free(&ran);
+    arena_free(arena);
+}
+
+static void results_are_guarded(void)
+{
+    begin();
+    struct text ran = {0};
+    row[find("register_block")].establishes = 0;
+    const char *wrong = run(&ran);
+    CU_ASSERT(wrong && strstr(wrong, "internal error: register_block changes 'registers', a result of other passes"));
     text_free(&ran);
     arena_free(arena);
 }
@@ -103,6 +114,7 @@ int main(void)
 {
     static const struct unit_test tests[] = {{"pipeline/clean_up", clean_ups_run_where_they_are_due},
                                              {"pipeline/order", order_is_checked},
-                                             {"pipeline/result", result_is_checked}};
+                                             {"pipeline/result", result_is_checked},
+                                             {"pipeline/results", results_are_guarded}};
     return unit_tests_run("pipeline", tests, sizeof tests / sizeof *tests);
 }

@@ -1,4 +1,4 @@
-/* Parameters from a seed: known answers of Philox, the distribution and the very bits of normal values, orthogonal
+/* Parameters from a seed: known answers of Philox, the distribution and the exact bits of normal values, orthogonal
    random features. */
 #include "runtime/attnrt.h"
 #include "suite.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The vectors of Random123's kat_vectors, philox 4x32 of 10 rounds. */
+/* From Random123's kat_vectors, philox 4x32 with 10 rounds. */
 static void test_philox(void)
 {
     static const struct {
@@ -36,7 +36,7 @@ static void test_stream(void)
     CU_ASSERT_EQUAL(attn_stream("foobar"), UINT64_C(0x85944171f73967e8));
 }
 
-/* Sample moments of n values are within 5 of their standard deviations. */
+/* The sample moments of n values are within 5 standard deviations. */
 static void test_moments(void)
 {
     enum { VALUES = 1000000 };
@@ -68,7 +68,8 @@ static void test_moments(void)
     free(x);
 }
 
-/* In whatever pieces, and rounded to f32, the values are the same; other seeds and streams give others. */
+/* The values do not depend on how they are split into calls, also when rounded to f32; other seeds and streams give
+   other values. */
 static void test_pieces(void)
 {
     enum { VALUES = 101 };
@@ -92,7 +93,7 @@ static void test_pieces(void)
     attn_normal_f64(5, 9, 0, 0, NULL);
 }
 
-/* Against the same transform in the C library's functions. */
+/* Compared with the same transform by the C library's functions. */
 static void test_transform(void)
 {
     enum { VALUES = 20000 };
@@ -110,7 +111,7 @@ static void test_transform(void)
     }
 }
 
-/* These bits are a promise: kernels of one seed stay the same from version to version. */
+/* These bits must not change: kernels give the same results for a seed in every version. */
 static void test_golden(void)
 {
     static const struct {
@@ -178,12 +179,12 @@ static void check_orthogonal(int64_t rows, int64_t columns)
             const double *b = out + s * columns;
             worst = fmax(worst, fabs(dot(a, b, columns)) / length / sqrt(dot(b, b, columns)));
         }
-        /* R's diagonal is positive: the row leans to the side of what it was made from */
+        /* R has a positive diagonal: the inner product of a row and its source is positive */
         attn_normal_f64(seed, stream, (uint64_t)(r * columns), columns, row);
         CU_ASSERT(dot(a, row, columns) > 0);
     }
     CU_ASSERT(worst < 1e-12 && norms < 1e-12);
-    /* the first rows of more */
+    /* the first rows of a larger matrix */
     if (rows > 1) {
         double *fewer = malloc(elements * sizeof *fewer);
         CU_ASSERT_PTR_NOT_NULL_FATAL(fewer);
@@ -204,7 +205,7 @@ static void test_orthogonal(void)
     for (size_t k = 0; k < sizeof shape / sizeof *shape; k++) check_orthogonal(shape[k][0], shape[k][1]);
 }
 
-/* A row of the features is as likely to point anywhere: moments of Q's elements over many seeds. */
+/* Rows of the features are uniform on the sphere: moments of Q's elements over many seeds. */
 static void test_directions(void)
 {
     enum { SEEDS = 4000, SIZE = 4 };

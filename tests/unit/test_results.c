@@ -1,4 +1,4 @@
-/* Results of tuning: what samples say, and what is told of them. */
+/* Results of tuning: verdicts from samples, and what is printed of them. */
 #include "compiler/schedule/schedule.h"
 #include "compiler/tune/report.h"
 #include "tests/unit/store_cases.h"
@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <math.h>
 
-/* ---- what samples say ---- */
+/* ---- verdicts ---- */
 
 /* n samples whose quotients are 1/n, 2/n … n/n, out of order. */
 static struct tune_gain gain_of(int n)
@@ -28,7 +28,7 @@ static struct tune_gain gain_of(int n)
 
 static void test_gain(void)
 {
-    /* Bounds of a table of the sign test at 95%. */
+    /* Bounds from a table of the sign test at 95%. */
     static const struct {
         int n, low;
     } bounds[] = {{1, 1},  {5, 1},  {6, 1},  {8, 1},   {9, 2},    {11, 2},    {12, 3},
@@ -43,7 +43,7 @@ static void test_gain(void)
     const struct tune_gain none = tune_gain(&(struct tune_result){0});
     CU_ASSERT(isinf(none.ratio) && isinf(none.low) && isinf(none.high));
     CU_ASSERT(isinf(tune_seconds(&(struct tune_result){0})));
-    struct tune_sample sample[] = {{4, 1}, {1, 0}, {2, 1}, {3, 1}}; /* one without a time to compare with */
+    struct tune_sample sample[] = {{4, 1}, {1, 0}, {2, 1}, {3, 1}}; /* a sample without a default time */
     const struct tune_result four = {.samples = 4, .sample = sample};
     CU_ASSERT_EQUAL(tune_seconds(&four), 2.5);
     CU_ASSERT_EQUAL(tune_gain(&four).ratio, 3);
@@ -69,10 +69,10 @@ static void test_best(void)
         trial_of(0, TUNE_WRONG, 0.1, 0.01),     /* fast and wrong */
         trial_of(2, TUNE_MEASURED, 0.7, 0.31),  /* fast in the middle, but not beyond noise */
         trial_of(3, TUNE_MEASURED, 0.6, 0.01),  /* luck: corrected below */
-        trial_of(5, TUNE_MEASURED, 0.65, 0.01), /* crashed when it was repeated */
+        trial_of(5, TUNE_MEASURED, 0.65, 0.01), /* crashed in a repetition */
         trial_of(6, TUNE_MEASURED, 0.8, 0.1),   trial_of(7, TUNE_MEASURED, 0.9, 0.05),
         trial_of(3, TUNE_MEASURED, 0.85, 0.01), trial_of(5, TUNE_CRASHED, 0.5, 0.01),
-        trial_of(6, TUNE_RUNNING, 2, 0.1), /* says nothing yet */
+        trial_of(6, TUNE_RUNNING, 2, 0.1), /* not enough samples */
     };
     struct tune_run run = {.trials = 10, .trial = trial, .experiment = experiment_of(1)};
     CU_ASSERT_PTR_EQUAL(run_best(&run), &trial[5]);
@@ -86,9 +86,9 @@ static void test_best(void)
     CU_ASSERT(isinf(run_default_seconds(&run)));
 }
 
-/* ---- what is told ---- */
+/* ---- output ---- */
 
-/* What `tell` writes to standard output; to be freed. */
+/* The text that `tell` writes to standard output; the caller frees it. */
 static char *told(enum status (*tell)(const struct tune_run *, int), const struct tune_run *runs, int count)
 {
     const char *file = path("told");
@@ -159,12 +159,12 @@ static void test_query(void)
         [] = "a processor, 2 threads\n"
              "x86-64-v4, clang 19.1.7, attnc 0.1.0\n\n"
              "run  begun             spec     shape                      threads  strategy                   seed  "
-             "trials                 at usual    best                of usual  best schedule\n"
+             "trials                 at default    best              of default  best schedule\n"
              "  7  2001-09-09 01:46  softmax  n=4096,heads=8,kv_heads=2        2  random     18446744073709551615  2 "
-             "measured, 1 crashed    2.00 s  1.50 s  0.750 (0.625 to 0.875)  tile_q=16 tile_k=96\n"
+             "measured, 1 crashed      2.00 s  1.50 s  0.750 (0.625 to 0.875)  tile_q=16 tile_k=96\n"
              "  8  2001-09-09 01:46  softmax  n=8192,heads=8,kv_heads=2        2  pipe:a, b                     1  1 "
-             "measured               2.00 s       -                       -  the usual one\n"
-             "\nTimes are medians; `of usual` is the median of quotients, with its 95% interval.\n";
+             "measured                 2.00 s       -                       -  the default one\n"
+             "\nTimes are medians; `of default` is the median of quotients, with its 95% interval.\n";
     CU_ASSERT_STRING_EQUAL(text, wanted);
     if (strcmp(text, wanted) != 0) fprintf(stderr, "%s", text);
     free(text);

@@ -1,4 +1,4 @@
-/* The runtime library: problems, kernels' descriptions, memory, .npy files good and bad. */
+/* The runtime library: problems, kernels' descriptions, memory, valid and invalid .npy files. */
 #include "runtime/attnrt.h"
 #include "suite.h"
 
@@ -14,7 +14,7 @@
 
 static char folder[] = "/tmp/attnc-test-XXXXXX", path[64], message[256];
 
-/* ---- .npy: files as numpy writes them, and files it would never write ---- */
+/* ---- .npy: files that numpy writes, and files that it would never write ---- */
 
 static void put(const void *bytes, size_t length)
 {
@@ -25,7 +25,7 @@ static void put(const void *bytes, size_t length)
     CU_ASSERT_EQUAL(fclose(file), 0);
 }
 
-/* A file of version `major`.0 with this header text and data. */
+/* A file of version `major`.0 with this text of the header and these data. */
 static void put_npy(int major, const char *header, const void *data, size_t bytes)
 {
     unsigned char file[4096] = "\x93NUMPY";
@@ -82,6 +82,30 @@ static void test_read_versions(void)
     attn_array_free(&array);
 }
 
+/* Fortran order: the first dimension varies fastest in the file, the last one in memory; also with conversion. */
+static void test_read_fortran_order(void)
+{
+    float data[24];
+    for (int k = 0; k < 24; k++) data[k] = (float)k;
+    static const char *const headers[] = {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3, 4)}",
+                                          "{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2, 3, 1, 4)}"};
+    for (int n = 0; n < 2; n++) {
+        put_npy(1, headers[n], data, sizeof data);
+        for (int wide = 0; wide < 2; wide++) {
+            CU_ASSERT_EQUAL_FATAL(get(wide ? ATTN_F64 : ATTN_F32), 0);
+            for (int x = 0; x < 2; x++)
+                for (int y = 0; y < 3; y++)
+                    for (int z = 0; z < 4; z++) {
+                        const int at = x * 12 + y * 4 + z;
+                        const double got = wide ? ((const double *)array.data)[at]
+                                                : (double)((const float *)array.data)[at];
+                        CU_ASSERT_EQUAL(got, (double)(x + 2 * y + 6 * z));
+                    }
+            attn_array_free(&array);
+        }
+    }
+}
+
 static void test_read_conversions(void)
 {
     const unsigned char half[] = {0x00, 0x3c, 0x00, 0xc0, 0x01, 0x00, 0xff, 0x7b, 0x00, 0x7c, 0x01, 0x7e},
@@ -107,7 +131,7 @@ static void test_read_conversions(void)
     attn_array_free(&array);
 }
 
-/* Rounding to 16 bits, to nearest even and only once. */
+/* Rounding to 16 bits, to nearest even, only once. */
 static void test_read_narrowing(void)
 {
     const double from[] = {1,
@@ -150,7 +174,7 @@ static void test_read_narrowing(void)
     attn_array_free(&array);
 }
 
-/* Every number of 16 bits is what its bits say, and rounds to itself. */
+/* Every 16-bit number converts to the value of its bits, and rounds to itself. */
 static void test_half(void)
 {
     int wrong = 0;
@@ -233,8 +257,6 @@ static void test_read_malformed(void)
     expect_bad(ATTN_F32, "truncated: its header");
     put("\x93NUMPY\x01\x00\x03\x00{\0}", 13);
     expect_bad(ATTN_F32, "zero byte");
-    put_npy(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}", data, sizeof data);
-    expect_bad(ATTN_F32, "is in Fortran order; save it with numpy.ascontiguousarray");
     put_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", data, sizeof data);
     expect_bad(ATTN_F32, "truncated: it has 16 bytes of data, its shape and dtype need 24");
     put_npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", data, sizeof data);
@@ -328,7 +350,7 @@ static void test_write_errors(void)
     snprintf(bad, sizeof bad, "%s/absent/array.npy", folder);
     CU_ASSERT_EQUAL(attn_npy_write(bad, &a, message, sizeof message), ATTN_EIO);
     CU_ASSERT_STRING_EQUAL(message, strerror(ENOENT));
-    /* A folder stands where the file should go: the temporary file is made, cannot be renamed, and is removed. */
+    /* A folder has the name of the file: the temporary file is made, cannot be renamed, and is removed. */
     snprintf(bad, sizeof bad, "%s/taken", folder);
     CU_ASSERT_EQUAL(mkdir(bad, 0700), 0);
     CU_ASSERT_EQUAL(attn_npy_write(bad, &a, message, sizeof message), ATTN_EIO);
@@ -358,7 +380,7 @@ static void test_problem_strides(void)
     CU_ASSERT(filled.v.row == 32 && filled.v.head == 640 && filled.v.batch == 1920);
     CU_ASSERT(filled.out.row == 32 && filled.out.head == 320 && filled.out.batch == 1920);
     CU_ASSERT_EQUAL(p.q.row, 0);
-    CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 32, &p), 0); /* in place, and again */
+    CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 32, &p), 0); /* in place, a second time */
     CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 32, &filled), 0);
     CU_ASSERT_EQUAL(memcmp(&p, &filled, sizeof p), 0);
     p = by_default();
@@ -369,9 +391,12 @@ static void test_problem_strides(void)
     p.q = (struct attn_strides){.head = 64, .row = 63};
     CU_ASSERT_EQUAL(check(p), ATTN_EPROBLEM);
     p.n_q = 1;
-    CU_ASSERT_EQUAL(check(p), 0); /* a single row has no stride to be wrong */
+    CU_ASSERT_EQUAL(check(p), 0); /* the stride of a single row is not checked */
+    p.q.row = INT64_MAX;          /* nor a stride that a kernel could not use */
+    CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 32, &filled), 0);
+    CU_ASSERT(filled.q.row == 64 && filled.q.head == 64 && filled.q.batch == 0);
     p = by_default();
-    p.out = (struct attn_strides){.batch = 1920, .head = 0, .row = 32}; /* heads would overwrite each other */
+    p.out = (struct attn_strides){.batch = 1920, .head = 0, .row = 32}; /* heads would overlap */
     CU_ASSERT_EQUAL(check(p), ATTN_EPROBLEM);
     p = by_default();
     p.v.head = -1;
@@ -419,7 +444,7 @@ static void test_problem_sizes(void)
     CU_ASSERT_EQUAL(attn_problem_check(&p, 64, 64, NULL), 0);
 }
 
-/* ---- the rest ---- */
+/* ---- other functions ---- */
 
 static void test_kernel_description(void)
 {
@@ -451,6 +476,25 @@ static void test_memory_and_time(void)
     CU_ASSERT(before > 0 && attn_seconds() >= before);
 }
 
+/* The answer of the C compiler's own builtin, if it knows the processor. */
+static void test_processor(void)
+{
+    const int level = attn_x86_64_level();
+    CU_ASSERT(level >= 1 && level <= 4);
+    CU_ASSERT_EQUAL(attn_x86_64_level(), level);
+#if defined(__x86_64__)
+    if (!__builtin_cpu_supports("sse2")) return;
+    CU_ASSERT_EQUAL(level >= 2, __builtin_cpu_supports("sse4.2") != 0);
+    CU_ASSERT_EQUAL(level >= 3, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
+    CU_ASSERT_EQUAL(level >= 4, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"));
+    CU_ASSERT_EQUAL(attn_avx512_bf16(), __builtin_cpu_supports("avx512bf16") != 0);
+    CU_ASSERT_EQUAL(attn_is_intel(), __builtin_cpu_is("intel") != 0);
+#else
+    CU_ASSERT(level == 1 && !attn_avx512_bf16() && !attn_is_intel());
+#endif
+}
+
 static void test_error_sentences(void)
 {
     for (int error = -20; error <= 5; error++) {
@@ -468,12 +512,23 @@ int main(void)
     }
     snprintf(path, sizeof path, "%s/array.npy", folder);
 #define TEST(name) {#name, test_##name}
-    static const struct unit_test tests[] = {
-        TEST(read_versions),   TEST(read_conversions),      TEST(read_narrowing),
-        TEST(read_integers),   TEST(read_empty_and_scalar), TEST(read_malformed),
-        TEST(read_io_errors),  TEST(write_round_trips),     TEST(write_errors),
-        TEST(problem_strides), TEST(problem_sizes),         TEST(kernel_description),
-        TEST(memory_and_time), TEST(error_sentences),       TEST(half)};
+    static const struct unit_test tests[] = {TEST(read_versions),
+                                             TEST(read_fortran_order),
+                                             TEST(read_conversions),
+                                             TEST(read_narrowing),
+                                             TEST(read_integers),
+                                             TEST(read_empty_and_scalar),
+                                             TEST(read_malformed),
+                                             TEST(read_io_errors),
+                                             TEST(write_round_trips),
+                                             TEST(write_errors),
+                                             TEST(problem_strides),
+                                             TEST(problem_sizes),
+                                             TEST(kernel_description),
+                                             TEST(memory_and_time),
+                                             TEST(processor),
+                                             TEST(error_sentences),
+                                             TEST(half)};
     int result = unit_tests_run("runtime", tests, sizeof tests / sizeof *tests);
     unlink(path);
     if (rmdir(folder) != 0) { /* a temporary file was left */

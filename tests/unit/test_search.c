@@ -1,5 +1,5 @@
-/* Strategies of the search for schedules: the order and the number of what they ask for, and how near they come to the
-   best of landscapes that are known. */
+/* Strategies of the search for schedules: the order and number of the points that they try, and how close they come to
+   the optimum of known landscapes. */
 #include "compiler/schedule/schedule.h"
 #include "search_landscape.h"
 #include "suite.h"
@@ -25,7 +25,7 @@ static const struct landscape *landscape_called(const char *name)
     abort();
 }
 
-/* ---- what a search asks for ---- */
+/* ---- points that a search tries ---- */
 
 enum { MAX_ASKED = 5000 };
 struct asked {
@@ -34,7 +34,7 @@ struct asked {
     int samples[MAX_ASKED];
 };
 
-/* With answers of the landscape; `broken` points crash whatever they are. */
+/* Answers from the landscape; points in `broken` always crash. */
 static void ask_all(const struct landscape *l, const char *name, const struct search_request *request, bool broken,
                     struct asked *a)
 {
@@ -54,7 +54,7 @@ static void ask_all(const struct landscape *l, const char *name, const struct se
         free(result.sample);
     }
     CU_ASSERT_FALSE(failed);
-    CU_ASSERT_FALSE(search_next(s, &p, &samples, &failed)); /* over stays over */
+    CU_ASSERT_FALSE(search_next(s, &p, &samples, &failed)); /* a search that has ended stays ended */
     search_close(s);
 }
 
@@ -74,7 +74,7 @@ static bool same(const struct asked *a, const struct asked *b)
            memcmp(a->samples, b->samples, count * sizeof *a->samples) == 0;
 }
 
-/* Within the space, never the default point, and a point again only with more samples, or never. */
+/* Points are in the space, never the default, and never twice unless with more samples. */
 static void expect_proper(const struct tune_space *space, const struct asked *a, bool again)
 {
     const struct tune_point by_default = point_default(space);
@@ -131,7 +131,7 @@ static void test_order(void)
         }
 }
 
-/* A shorter search of `random` is the beginning of a longer one, and without a limit it has everything. */
+/* A shorter `random` search is the start of a longer one, and one without a limit tries all points. */
 static void test_random(void)
 {
     static struct asked a, b;
@@ -144,7 +144,7 @@ static void test_random(void)
     ask_all(l, "random", &request, false, &b);
     CU_ASSERT_EQUAL(b.count, 100);
     CU_ASSERT_EQUAL(memcmp(a.number, b.number, 100 * sizeof *a.number), 0);
-    /* Every quarter of the space has about as many of the first half of the order. */
+    /* Every quarter of the space has about the same number of points in the first half of the order. */
     int quarter[4] = {0};
     for (int k = 0; k < a.count / 2; k++) quarter[4 * a.number[k] / space_points(&l->space)]++;
     for (int k = 0; k < 4; k++) CU_ASSERT(quarter[k] > a.count / 8 - 40 && quarter[k] < a.count / 8 + 40);
@@ -169,7 +169,7 @@ static void test_limits(void)
     }
 }
 
-/* More trials than points, and none to speak of. */
+/* More trials than points, and almost none. */
 static void test_small_spaces(void)
 {
     static const struct landscape small[] = {
@@ -190,7 +190,7 @@ static void test_small_spaces(void)
             for (int64_t trials = 0; trials < 60; trials += 50) {
                 const struct search_request request = {.space = &small[n].space, .seed = 1, .trials = trials};
                 ask_all(&small[n], search_names[s], &request, true, &a);
-                CU_ASSERT_EQUAL(a.count, space_points(&small[n].space) - 1); /* what fails is not asked for again */
+                CU_ASSERT_EQUAL(a.count, space_points(&small[n].space) - 1); /* failed points are not tried again */
                 expect_proper(&small[n].space, &a, false);
             }
 }
@@ -207,7 +207,7 @@ static double same_expected(const struct tune_space *s, const struct tune_point 
     return 1;
 }
 
-/* Cost models that say nothing. */
+/* Cost models without information. */
 static void test_odd_models(void)
 {
     static struct asked a, b;
@@ -227,7 +227,7 @@ static void test_odd_models(void)
     }
 }
 
-/* Where every point fails, a search goes on to its limit and does not come back to any. */
+/* If every point fails, a search continues to its limit and repeats none. */
 static void test_all_fail(void)
 {
     static struct asked a;
@@ -240,7 +240,7 @@ static void test_all_fail(void)
     }
 }
 
-/* Of far more points than can be listed; and more trials than the model keeps. */
+/* More points than can be listed, and more trials than the model keeps. */
 static void test_large_space(void)
 {
     static struct asked a, b;
@@ -275,18 +275,18 @@ static void test_names(void)
     static const char *const wrong[] = {"modle", "", "pipe", "pip:true", "exhaustive:x", "Model"};
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
         CU_ASSERT_PTR_NULL(search_open(wrong[k], &request, &options));
-        CU_ASSERT_PTR_NOT_NULL(strstr(complaint, "is none of exhaustive, random, halving, model, pipe:COMMAND"));
+        CU_ASSERT_PTR_NOT_NULL(strstr(complaint, "expected one of exhaustive, random, halving, model, pipe:COMMAND"));
     }
     static const char *const names[] = {"exhaustive", "random", "halving", "model", NULL};
     for (int k = 0; k < 5; k++)
         CU_ASSERT(names[k] ? search_names[k] && strcmp(names[k], search_names[k]) == 0 : !search_names[k]);
 }
 
-/* ---- what a search finds ---- */
+/* ---- results of searches ---- */
 
 enum { SEEDS = UNIT_TIMES(6) };
 
-/* How many of the searches choose a point that is more than 3% slower than the best one. */
+/* The number of searches that choose a point more than 3% slower than the optimum. */
 static int misses(const struct landscape *l, const char *name, bool noise)
 {
     struct landscape quiet = *l;
@@ -312,7 +312,7 @@ static void test_near(void)
         CU_ASSERT_EQUAL(misses(l, "model", true), 0);
         random += misses(l, "random", true);
     }
-    /* Chance alone does not do it. */
+    /* Random choice is not sufficient. */
     CU_ASSERT(random >= SEEDS);
 }
 
@@ -323,8 +323,7 @@ static double wide(const struct tune_space *s, const struct tune_point *p)
     return sum;
 }
 
-/* Of a space that cannot be listed, the searches still come near the best, which is not among the points that they
-   begin with. */
+/* In a space that cannot be listed, searches also come close to the optimum, which is not among their first points. */
 static void test_near_in_large_space(void)
 {
     struct landscape large = {"large", {.knobs = 5}, wide, same_expected, 0.01};
@@ -337,7 +336,7 @@ static void test_near_in_large_space(void)
     const uint64_t seeds = UNIT_TIMES(3);
     static const struct {
         const char *name;
-        double off; /* at most, or for chance at least */
+        double off; /* the maximum, or for random choice the minimum */
     } expected[] = {{"model", 0.03}, {"halving", 0.1}, {"random", 0.1}};
     for (int s = 0; s < 3; s++) {
         double sum = 0, max = 0;
@@ -350,7 +349,7 @@ static void test_near_in_large_space(void)
     }
 }
 
-/* Of points that crash the model asks for fewer than chance would, though they lie beside the best ones. */
+/* The model tries fewer crashing points than random choice, although they are close to the best points. */
 static void test_avoids_crashes(void)
 {
     static struct asked a;

@@ -1,4 +1,4 @@
-/* A user's own strategy on a pipe: what is said there, commands that keep to it and commands that do not. */
+/* A user's own strategy on a pipe: the protocol, commands that obey it, and commands that do not. */
 #include "compiler/support/support.h"
 #include "compiler/tune/result.h"
 #include "compiler/tune/search/search.h"
@@ -33,8 +33,8 @@ static const struct tune_space space = {
     {{.name = "tile_q", .values = 3, .default_at = 1, .value = {16, 32, 64}},
      {.name = "tile_k", .values = 4, .default_at = 2, .value = {64, 128, 288, 512}}}};
 
-/* Runs a command to the end of its search, every point measured with a ratio of its number / 10 + 1; what it asked for,
-   one line each. */
+/* Runs a command until its search ends. Every point gets the ratio number / 10 + 1. The result has the points that were
+   requested, one per line. */
 struct outcome {
     int asked;
     bool failed;
@@ -64,7 +64,7 @@ static struct outcome drive(const char *command, int64_t trials, uint64_t seed)
     }
     search_close(s);
     text_free(&name);
-    /* No child is left, running or dead. */
+    /* No child process remains, neither running nor as a zombie. */
     CU_ASSERT(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
     CU_ASSERT_EQUAL(complaints, out.failed);
     return out;
@@ -78,9 +78,9 @@ static void expect_points(const char *command, int64_t trials, const char *point
     text_free(&out.points);
 }
 
-/* ---- commands that keep to it ---- */
+/* ---- commands that obey the protocol ---- */
 
-/* The command checks all that it is told, and says at the end whether it was right by what it asks for. */
+/* The command checks everything that it reads, and its last requests say if it was right. */
 static const char conversation[] =
     "python3 -c '\n"
     "import json, sys\n"
@@ -112,8 +112,8 @@ static void test_conversation(void)
     text_free(&out.points);
 }
 
-/* A list that never reads an answer, with its input closed or not; an end without a point; the last line without the
-   character that ends it would be one. */
+/* A list that never reads an answer, with its input closed or not; an end without a point; a last line without a
+   newline. */
 static void test_lists(void)
 {
     expect_points("printf '{\"point\": {\"tile_q\": 16}}\\n {\"samples\":2,\"point\":{}} \\r\\n{\"done\":true}\\n'", 2,
@@ -122,8 +122,8 @@ static void test_lists(void)
                   "'{\"done\": true}'",
                   0, "tile_q=16 tile_k=288 7\ntile_q=64 tile_k=288 7\ntile_q=16 tile_k=288 7\n");
     expect_points("echo '{\"done\": true}'", 5, "");
-    expect_points("echo '{\"done\": true}'; echo nonsense; exit 3", 5, ""); /* nobody reads on */
-    /* More than both pipes hold, before a single answer is read. */
+    expect_points("echo '{\"done\": true}'; echo nonsense; exit 3", 5, ""); /* nobody reads any more */
+    /* More than both pipes can hold, before any answer is read. */
     struct outcome out = drive("i=0; while [ $i -lt 4000 ]; do echo '{\"point\": {\"tile_q\": 64}, \"samples\": 20}'; "
                                "i=$((i + 1)); done; echo '{\"done\": true}'; cat > /dev/null",
                                4000, 1);
@@ -148,30 +148,31 @@ static void test_bad_commands(void)
         {"sleep 3 & exit 4", "ended with status 4 before", 0},
         {"printf '{\"done\": true}'", "ended with status 0 in the middle of a line, '{\"done\": true}' before", 0},
         {"echo '{\"point\": {}}'; read space; read answer; exit 5", "ended with status 5 before", 1},
-        {"echo hello", "the strategy's command wrote 'hello': this is no JSON", 0},
-        {"echo", "wrote '': this is no JSON", 0},
-        {"printf '{\"point\": \\001}\\n'", "wrote '{\"point\": \\x01}': this is no JSON", 0},
-        {"printf '\\377\\376\\n'", "this is no JSON", 0},
-        {"printf '{\"point\"\\000: {}}\\n'", "wrote '{\"point\"\\x00: {}}': this is no JSON", 0},
-        {"echo '[1]'", "wrote '[1]': a line is a JSON object", 0},
-        {"echo '{\"samples\": 5}'", "\"point\" is an object with values of knobs", 0},
-        {"echo '{}'", "\"point\" is an object with values of knobs", 0},
-        {"echo '{\"point\": [1, 2]}'", "\"point\" is an object with values of knobs", 0},
-        {"echo '{\"point\": {}, \"sample\": 5}'", "'sample' is none of point, samples and done", 0},
-        {"echo '{\"point\": {}, \"samples\": 0}'", "\"samples\" is a whole number from 1 to 10000", 0},
-        {"echo '{\"point\": {}, \"samples\": 2.5}'", "\"samples\" is a whole number from 1 to 10000", 0},
-        {"echo '{\"point\": {}, \"samples\": 10001}'", "\"samples\" is a whole number from 1 to 10000", 0},
-        {"echo '{\"point\": {}, \"done\": true}'", "the last line is {\"done\": true}", 0},
-        {"echo '{\"done\": false}'", "the last line is {\"done\": true}", 0},
+        {"echo hello", "the strategy's command wrote 'hello': this is not JSON", 0},
+        {"echo", "wrote '': this is not JSON", 0},
+        {"printf '{\"point\": \\001}\\n'", "wrote '{\"point\": \\x01}': this is not JSON", 0},
+        {"printf '\\377\\376\\n'", "this is not JSON", 0},
+        {"printf '{\"point\"\\000: {}}\\n'", "wrote '{\"point\"\\x00: {}}': this is not JSON", 0},
+        {"echo '[1]'", "wrote '[1]': a line must be a JSON object", 0},
+        {"echo '{\"samples\": 5}'", "\"point\" must be an object with values of knobs", 0},
+        {"echo '{}'", "\"point\" must be an object with values of knobs", 0},
+        {"echo '{\"point\": [1, 2]}'", "\"point\" must be an object with values of knobs", 0},
+        {"echo '{\"point\": {}, \"sample\": 5}'", "'sample' is unknown; expected point, samples or done", 0},
+        {"echo '{\"point\": {}, \"samples\": 0}'", "\"samples\" must be an integer from 1 to 10000", 0},
+        {"echo '{\"point\": {}, \"samples\": 2.5}'", "\"samples\" must be an integer from 1 to 10000", 0},
+        {"echo '{\"point\": {}, \"samples\": 10001}'", "\"samples\" must be an integer from 1 to 10000", 0},
+        {"echo '{\"point\": {}, \"done\": true}'", "the last line must be {\"done\": true}", 0},
+        {"echo '{\"done\": false}'", "the last line must be {\"done\": true}", 0},
         {"echo '{\"point\": {\"tile\": 64}}'", "wrote '{\"point\": {\"tile\": 64}}': no knob is called 'tile'", 0},
         {"echo '{\"point\": {\"tileq\": 64}}'", "no knob is called 'tileq': did you mean 'tile_q'?", 0},
-        {"echo '{\"point\": {\"tile_q\": 48}}'", "wrote '{\"point\": {\"tile_q\": 48}}': tile_q is 16, 32 or 64", 0},
-        {"echo '{\"point\": {\"tile_k\": \"64\"}}'", "tile_k is 64, 128, 288 or 512", 0},
-        {"echo '{\"point\": {\"tile_k\": 64.0}}'", "tile_k is 64, 128, 288 or 512", 0},
-        {"echo '{\"point\": {\"tile_k\": 64, \"tile_k\": 128}}'", "this is no JSON (duplicate object key", 0},
+        {"echo '{\"point\": {\"tile_q\": 48}}'", "wrote '{\"point\": {\"tile_q\": 48}}': tile_q must be 16, 32 or 64",
+         0},
+        {"echo '{\"point\": {\"tile_k\": \"64\"}}'", "tile_k must be 64, 128, 288 or 512", 0},
+        {"echo '{\"point\": {\"tile_k\": 64.0}}'", "tile_k must be 64, 128, 288 or 512", 0},
+        {"echo '{\"point\": {\"tile_k\": 64, \"tile_k\": 128}}'", "this is not JSON (duplicate object key", 0},
         {"while echo '{\"point\": {}}'; do :; done", "it has asked for all of its 4 trials", 4},
-        {"yes | tr -d '\\n'", "a line has no more than 65536 bytes", 0},
-        {"echo '{\"point\": {}}'; head -c 70000 /dev/zero", "a line has no more than 65536 bytes", 1},
+        {"yes | tr -d '\\n'", "a line may have at most 65536 bytes", 0},
+        {"echo '{\"point\": {}}'; head -c 70000 /dev/zero", "a line may have at most 65536 bytes", 1},
         {"echo '{\"point\": {}}'; echo oops; sleep 20", "wrote 'oops'", 1},
     };
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
@@ -181,7 +182,7 @@ static void test_bad_commands(void)
         CU_ASSERT_TRUE(right);
         text_free(&out.points);
     }
-    /* What is quoted is cut. */
+    /* Quotations in messages are truncated. */
     struct outcome out = drive("head -c 1000 /dev/zero | tr '\\000' o; echo", 4, 1);
     CU_ASSERT(strlen(complaint) < 300 && strstr(complaint, "ooo…'"));
     text_free(&out.points);
@@ -200,7 +201,7 @@ static bool stop_now(void *user)
     return ++*asked > 3;
 }
 
-/* A command that thinks too long, and does not care that nobody listens. */
+/* A command that takes too long and ignores that its input has ended. */
 static void test_stop(void)
 {
     int asked = 0;
@@ -219,7 +220,7 @@ static void test_stop(void)
     CU_ASSERT_EQUAL(complaints, 0);
 }
 
-/* A command that is closed while it waits for an answer sees its input end, and has the time to say so. */
+/* If a command is closed while it waits for an answer, its input ends and it has time to react. */
 static void test_early_close(void)
 {
     char file[] = "/tmp/attnc-search-XXXXXX";
@@ -243,8 +244,8 @@ static void test_early_close(void)
     text_free(&command);
 }
 
-/* The dispositions and the mask of the caller stay as they are, and a signal of its own that waits is not taken from
-   it. */
+/* The signal dispositions and the mask of the caller are unchanged, and a pending signal of the caller stays
+   pending. */
 static void test_signals(void)
 {
     sigset_t block, before, pending;
@@ -261,7 +262,7 @@ static void test_signals(void)
     CU_ASSERT_EQUAL(sigtimedwait(&block, NULL, &now), SIGPIPE);
     sigprocmask(SIG_SETMASK, &before, NULL);
 
-    /* Where children are not waited for, how they ended is not known. */
+    /* If the parent ignores SIGCHLD, the exit status is unknown. */
     struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
     sigaction(SIGCHLD, &ignore, &old);
     struct outcome out = drive("exit 3", 4, 1);
@@ -270,7 +271,7 @@ static void test_signals(void)
     text_free(&out.points);
 }
 
-/* The help says of each word what the code does. */
+/* The help describes each word as the code handles it. */
 static void test_help(void)
 {
     static const char *const words[] = {"\"space\"",   "\"name\"",  "\"values\"",  "\"usual\"",  "\"seed\"",
@@ -282,7 +283,7 @@ static void test_help(void)
 
 int main(void)
 {
-    alarm(110); /* a search that hangs is a failure */
+    alarm(110); /* a search that hangs must fail */
     static const struct unit_test tests[] = {{"pipe_conversation", test_conversation},
                                              {"pipe_lists", test_lists},
                                              {"pipe_bad_commands", test_bad_commands},

@@ -1,5 +1,5 @@
-/* Which keys a state of the first and the last ones has to have: what the analysis of the loops finds for masks, and
-   that no query further on sees another one. */
+/* The first and last keys that a state must store: the analysis of loops for masks, and a check that no later query
+   sees another key. */
 #include "compiler/analysis/analysis.h"
 #include "compiler/pass/pass.h"
 #include "compiler/spec/spec.h"
@@ -13,7 +13,7 @@ enum { ALL = -1, QUERIES = 700 };
 
 static const struct {
     const char *mask;
-    int64_t first, back; /* ALL: a state has to have all */
+    int64_t first, back; /* ALL: a state must store all keys */
 } cases[] = {
     {"causal", ALL, 0},
     {"{window: {left: 30}}", 0, 30},
@@ -28,12 +28,12 @@ static const struct {
     {"{all: [causal, {any: [{window: {left: 30}}, {global: {count: 3}}]}]}", 3, 30},
     {"{all: [causal, {any: [{window: {left: 9, dilation: 3}}, {global: {tokens: [0, 4, 20]}}]}]}", 21, 27},
     {"{all: [causal, {any: [{block_window: {block: 16, left: 1}}, {global: {count: 16}}]}]}", 16, 31},
-    /* queries up to 199 see all before them, so a state has room for these */
+    /* queries up to 199 see all earlier keys, so a state stores these */
     {"{all: [causal, {any: [{window: {left: 5}}, {global: {tokens: [3, 199]}}]}]}", 200, 5},
     {"{expr: \"j <= i && (i - j < 40 || i < 100)\"}", 0, 99},
     {"{expr: \"j <= i && (i - j < 40 || j / 8 == 1)\"}", 16, 39},
     {"{expr: \"j <= i && (i - j < 40 || (j < 3 && i < 5000))\"}", 3, 39},
-    /* somewhere far away queries see more */
+    /* queries far away see more */
     {"{expr: \"j <= i && (i - j < 40 || i == 5000)\"}", 0, 5000},
     {"{expr: \"j <= i && (i - j < 40 || i == 900000000)\"}", ALL, 0},
     {"{expr: \"j <= i && (i - j < 40 || i % 100000 == 0)\"}", ALL, 0},
@@ -44,7 +44,7 @@ static const struct {
     {"{any: [{window: {left: 30}}, {random: {block: 16, count: 2, causal: true}}]}", ALL, 0},
 };
 
-/* Whether some query that is not early sees a key that is neither. */
+/* True if some query that is not early sees a key that is neither. */
 static bool sees_others(const struct graph *g, int64_t first, int64_t back)
 {
     const struct expr *where = NULL;
@@ -73,7 +73,7 @@ static void finds(const char *mask, int64_t first, int64_t back, bool few)
     const char *text = arena_printf(arena, "similarity: softmax\nshape: {head_dim: 16}\nmask: %s\n", mask);
     struct diagnostics *d = diagnostics_new(arena, "sinks", text, strlen(text));
     const struct spec *spec = spec_read(arena, "sinks.yaml", text, strlen(text), 0, NULL, d);
-    struct compilation c = {.spec = spec, .few = few, .target = target_find("x86-64-v3"), .diagnostics = d};
+    struct compilation c = {.spec = spec, .program.few = few, .target = target_find("x86-64-v3"), .diagnostics = d};
     c.source = c.graph = spec ? build_graph(arena, spec, d) : NULL;
     const bool made = c.graph && passes_run(&c, NULL, NULL);
     int64_t begin = 0, before = 0;

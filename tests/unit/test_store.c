@@ -1,4 +1,4 @@
-/* Results of tuning on disk: rows in and out, versions of the schema, files that are none of ours, joining. */
+/* Results of tuning in a database: writing and reading rows, versions of the schema, foreign files, merging. */
 #include "compiler/schedule/schedule.h"
 #include "compiler/tune/report.h"
 #include "tests/unit/store_cases.h"
@@ -78,15 +78,15 @@ static void test_rows(void)
     const int64_t again = trial_in(s, run, 0, 2), running = trial_in(s, run, 8, -1);
     for (int k = 1; k < 7; k++) CU_ASSERT(found(s, run, k, k));
     CU_ASSERT(found(s, run, 0, 2));     /* the later of two */
-    CU_ASSERT(found(s, run, 8, -1));    /* begun only */
+    CU_ASSERT(found(s, run, 8, -1));    /* only started */
     CU_ASSERT(found(s, second, 1, -1)); /* of another run */
     const struct tune_result more = result_of(0, 9), fewer = result_of(0, 1);
     CU_ASSERT(store_finish(s, again, &more));
     CU_ASSERT(found(s, run, 0, 9));
-    CU_ASSERT(store_finish(s, again, &fewer)); /* all that is known, whatever was before */
+    CU_ASSERT(store_finish(s, again, &fewer)); /* all known results, independent of earlier rows */
     CU_ASSERT(found(s, run, 0, 1));
     CU_ASSERT(!store_finish(s, 999, &more));
-    CU_ASSERT(said_only("rows.db: trial 999 is there no more"));
+    CU_ASSERT(said_only("rows.db: trial 999 no longer exists"));
     struct tune_point outside = {{0, 4}};
     int64_t trial;
     CU_ASSERT(!store_begin(s, run, &outside, &e.space, &trial));
@@ -170,7 +170,7 @@ static void test_resume(void)
         CU_ASSERT(own > last);
         CU_ASSERT_EQUAL(run_in(s, &changed[k], "random", 1, true), own);
     }
-    struct tune_experiment renamed = e; /* what a spec is called does not change what it is */
+    struct tune_experiment renamed = e; /* the name of a spec does not change its identity */
     renamed.spec_name = "other";
     renamed.space.knob[0].says = "in other words";
     CU_ASSERT_EQUAL(run_in(s, &renamed, "random", 1, true), last);
@@ -181,7 +181,7 @@ static void test_resume(void)
     check_whole(file);
 }
 
-/* ---- trials that nobody is at work on any more ---- */
+/* ---- trials of processes that have ended ---- */
 
 static enum tune_status status_of(struct store *s, int64_t trial)
 {
@@ -196,7 +196,7 @@ static enum tune_status status_of(struct store *s, int64_t trial)
     return status;
 }
 
-/* Begins the trial in a process that ends at once, by a signal if `killed`. */
+/* Starts the trial in a process that ends at once, killed by a signal if `killed`. */
 static void begin_elsewhere(const char *file, int64_t run, int k, bool killed)
 {
     const pid_t child = fork();
@@ -211,7 +211,7 @@ static void begin_elsewhere(const char *file, int64_t run, int k, bool killed)
     }
     siginfo_t info;
     CU_ASSERT_EQUAL(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT),
-                    0); /* dead, and its number not yet another's */
+                    0); /* the process is dead, and its number is not in use again */
 }
 
 static void test_interrupted(void)
@@ -222,14 +222,14 @@ static void test_interrupted(void)
     const int64_t run = run_in(s, &e, "random", 1, false), second = run_in(s, &e, "random", 1, false);
     const int64_t mine = trial_in(s, run, 1, -1);
     CU_ASSERT_EQUAL(status_of(s, mine), TUNE_RUNNING);
-    CU_ASSERT(trial_in(s, run, 1, -1) != mine); /* another of this process' own */
+    CU_ASSERT(trial_in(s, run, 1, -1) != mine); /* another trial of this process */
     CU_ASSERT(store_interrupt(s, mine));
     CU_ASSERT_EQUAL(status_of(s, mine), TUNE_INTERRUPTED);
     CU_ASSERT(found(s, run, 1, -1));
     CU_ASSERT(trial_in(s, second, 1, -1) != mine);
-    CU_ASSERT_EQUAL(trial_in(s, run, 1, 1), mine); /* begun again, and finished */
+    CU_ASSERT_EQUAL(trial_in(s, run, 1, 1), mine); /* restarted and finished */
     CU_ASSERT(found(s, run, 1, 1));
-    CU_ASSERT(store_interrupt(s, mine)); /* of more samples: what was known stays */
+    CU_ASSERT(store_interrupt(s, mine)); /* with more samples: earlier results stay */
     CU_ASSERT(found(s, run, 1, 1));
 
     for (int killed = 0; killed < 2; killed++) {
@@ -248,7 +248,7 @@ static void test_interrupted(void)
     static const struct {
         const char *sql;
         enum tune_status status;
-    } others[] = {{"process = NULL", TUNE_INTERRUPTED}, /* of a version that did not say so */
+    } others[] = {{"process = NULL", TUNE_INTERRUPTED}, /* from a version that did not record it */
                   {"process = 'elsewhere 1-2 pid:[3] 4 5'", TUNE_RUNNING},
                   {"process = 'elsewhere 1-2 pid:[3] 4 5', begun = begun - 90000", TUNE_INTERRUPTED},
                   {"process = replace(process, ' pid:[', ' pid:[9')", TUNE_RUNNING}, /* in another container */
@@ -266,7 +266,7 @@ static void test_interrupted(void)
     check_whole(file);
 }
 
-/* A trial that shares the result of another, with it and after it, here and where it is copied to. */
+/* A trial that shares the result of another, in the same database and in a copy. */
 static void test_share(void)
 {
     char file[300], copy[300];
@@ -275,7 +275,7 @@ static void test_share(void)
     struct store *s = opened(file), *t = opened(copy);
     const struct tune_experiment e = experiment_of(4096);
     const int64_t run = run_in(s, &e, "random", 1, false), second = run_in(s, &e, "halving", 1, false);
-    trial_in(t, run_in(t, &e, "random", 9, false), 3, 3); /* so that ids are others in the copy */
+    trial_in(t, run_in(t, &e, "random", 9, false), 3, 3); /* so that ids differ in the copy */
     struct tune_result first = result_of(5, 5);
     struct arena *arena = arena_new();
     bool failed;
@@ -315,7 +315,7 @@ static void test_share(void)
     check_whole(copy);
 }
 
-/* ---- files that are not as they should be ---- */
+/* ---- damaged and foreign files ---- */
 
 static void put_bytes(const char *file, const char *bytes, size_t length)
 {
@@ -323,7 +323,7 @@ static void put_bytes(const char *file, const char *bytes, size_t length)
     CU_ASSERT_FATAL(f && fwrite(bytes, 1, length, f) == length && fclose(f) == 0);
 }
 
-/* Neither to be read nor to be written, and left as it is. */
+/* Checks that the file can be opened neither for reading nor for writing, and that it stays unchanged. */
 static void refused(const char *file, enum status wanted, const char *why)
 {
     size_t before, after;
@@ -354,26 +354,28 @@ static void test_foreign(void)
     char long_text[5000];
     memset(long_text, 'x', sizeof long_text);
     put_bytes(path("short.db"), "hello\n", 6);
-    refused(path("short.db"), STATUS_INPUT, "short.db: this is no database");
+    refused(path("short.db"), STATUS_INPUT, "short.db: this is not a database");
     put_bytes(path("long.db"), long_text, sizeof long_text);
-    refused(path("long.db"), STATUS_INPUT, "long.db: this is no database");
+    refused(path("long.db"), STATUS_INPUT, "long.db: this is not a database");
     CU_ASSERT(sql_do(path("theirs.db"), "CREATE TABLE runs (id INTEGER PRIMARY KEY)"));
-    refused(path("theirs.db"), STATUS_INPUT, "theirs.db: this is a database of another program");
+    refused(path("theirs.db"), STATUS_INPUT, "theirs.db: this database belongs to another program");
     CU_ASSERT(sql_do(path("marked.db"), "PRAGMA application_id = 5; PRAGMA user_version = 1; PRAGMA journal_mode = "
                                         "WAL; CREATE TABLE runs (id INTEGER)"));
-    refused(path("marked.db"), STATUS_INPUT, "marked.db: this is a database of another program");
+    refused(path("marked.db"), STATUS_INPUT, "marked.db: this database belongs to another program");
     CU_ASSERT(sql_do(path("stolen.db"),
-                     "PRAGMA application_id = 0x61746e63; CREATE TABLE runs (id INTEGER)")); /* our mark, no version */
-    refused(path("stolen.db"), STATUS_INPUT, "stolen.db: this is a database of another program");
-    refused(folder, STATUS_INPUT, "this is no file but a folder");
-    refused("/dev/null", STATUS_INPUT, "/dev/null: this is no file but a device");
+                     "PRAGMA application_id = 0x61746e63; CREATE TABLE runs (id INTEGER)")); /* our mark without a
+                                                                                                version */
+    refused(path("stolen.db"), STATUS_INPUT, "stolen.db: this database belongs to another program");
+    refused(folder, STATUS_INPUT, "this is not a file but a folder");
+    refused("/dev/null", STATUS_INPUT, "/dev/null: this is not a file but a device");
     enum status status = STATUS_DONE;
     CU_ASSERT_PTR_NULL(store_open(path("none.db"), true, &options, &status));
     CU_ASSERT(status == STATUS_INPUT && said_only("none.db: No such file") && access(path("none.db"), F_OK) != 0);
     CU_ASSERT_PTR_NULL(store_open(path("none/none.db"), false, &options, &status));
-    CU_ASSERT(status == STATUS_MACHINE && said_only("none.db: cannot be made: No such file"));
+    CU_ASSERT(status == STATUS_MACHINE && said_only("none.db: cannot be created: No such file"));
 
-    put_bytes(path("empty.db"), "", 0); /* of a process that died before it wrote: nothing, and room for something */
+    put_bytes(path("empty.db"), "", 0); /* from a process that died before it wrote: empty, or with preallocated
+                                           space */
     struct store *s = store_open(path("empty.db"), true, &options, &status);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     struct arena *arena = arena_new();
@@ -388,7 +390,7 @@ static void test_foreign(void)
     check_whole(path("empty.db"));
 }
 
-/* SQLite gives some names a meaning of their own. */
+/* Names that SQLite treats specially. */
 static void test_names(void)
 {
     char before[300];
@@ -417,7 +419,7 @@ static void test_names(void)
     CU_ASSERT_EQUAL(chdir(before), 0);
 }
 
-/* Who only reads leaves the file as it is, and nothing beside it; and cannot write. */
+/* A reader leaves the file unchanged, makes no other file, and cannot write. */
 static void test_reading(void)
 {
     const char *file = path("read.db");
@@ -467,7 +469,7 @@ static void test_versions(void)
     size_t before, after;
     char *old = bytes_of(file, &before);
     enum status status;
-    struct store *s = store_open(file, true, &options, &status); /* to be read: a copy is migrated */
+    struct store *s = store_open(file, true, &options, &status); /* for reading, a copy is migrated */
     CU_ASSERT_PTR_NOT_NULL_FATAL(s);
     CU_ASSERT(found(s, 1, 4, 4));
     store_close(s);
@@ -482,7 +484,7 @@ static void test_versions(void)
     CU_ASSERT_EQUAL(sql_number(file, "SELECT count(*) FROM results WHERE schedule = 'tile_q=64 tile_k=96'"), 1);
     check_whole(file);
 
-    make_old(path("stuck.db")); /* a step that fails leaves what was before */
+    make_old(path("stuck.db")); /* a step that fails changes nothing */
     CU_ASSERT(sql_do(path("stuck.db"), "CREATE VIEW results AS SELECT 1"));
     CU_ASSERT_PTR_NULL(store_open(path("stuck.db"), false, &options, &status));
     CU_ASSERT(status == STATUS_MACHINE && said_only("stuck.db: view results already exists"));
@@ -490,8 +492,9 @@ static void test_versions(void)
     CU_ASSERT_EQUAL(sql_number(path("stuck.db"), "SELECT count(*) FROM sqlite_master WHERE name = 'trials_of_run'"), 0);
 
     CU_ASSERT(sql_do(file, "PRAGMA user_version = 5; PRAGMA journal_mode = DELETE"));
-    refused(file, STATUS_INPUT,
-            "old.db: a newer attnc made this: its tables are of version 5, those known here end at 4");
+    refused(
+        file, STATUS_INPUT,
+        "old.db: a newer attnc made this database: its tables have version 5; this attnc supports versions up to 4");
 }
 
 static void test_damaged(void)
@@ -524,7 +527,7 @@ static void test_damaged(void)
     free(whole);
 }
 
-/* ---- joining ---- */
+/* ---- merging ---- */
 
 static int64_t rows_of(const char *file)
 {
@@ -552,15 +555,16 @@ static void test_merge(void)
     CU_ASSERT_EQUAL(rows_of(b), 3004018);
     CU_ASSERT_EQUAL(sql_number(b, "SELECT count(*) FROM experiments"), 2);
     const struct tune_result late = result_of(5, 5), later = result_of(5, 7);
-    CU_ASSERT(store_finish(s, running, &late)); /* what was running when it was copied comes after */
+    /* the trial was still running when the file was copied; the next merge takes its result */
+    CU_ASSERT(store_finish(s, running, &late));
     CU_ASSERT(store_merge(t, a));
     CU_ASSERT_EQUAL(rows_of(b), 3004023);
-    CU_ASSERT(store_merge(s, b)); /* and back */
+    CU_ASSERT(store_merge(s, b)); /* and in the other direction */
     CU_ASSERT_EQUAL(rows_of(a), 3004023);
     CU_ASSERT(store_merge(t, a));
     CU_ASSERT_EQUAL(rows_of(b), 3004023);
     CU_ASSERT(store_finish(s, running, &later));
-    CU_ASSERT(store_merge(s, b)); /* the earlier result does not come back */
+    CU_ASSERT(store_merge(s, b)); /* the earlier result does not return */
     CU_ASSERT(found(s, run_a, 5, 7));
     CU_ASSERT(store_merge(t, a));
     CU_ASSERT_EQUAL(rows_of(b), 3004025);
@@ -579,8 +583,8 @@ static void test_merge(void)
     CU_ASSERT(said_only("none.db: No such file"));
     put_bytes(path("text.db"), "no", 2);
     CU_ASSERT(!store_merge(s, path("text.db")));
-    CU_ASSERT(said_only("text.db: this is no database"));
-    /* all of a database or nothing */
+    CU_ASSERT(said_only("text.db: this is not a database"));
+    /* a database is merged completely or not at all */
     CU_ASSERT(sql_do(b, "UPDATE trials SET key = 'new', status = 'odd' WHERE id = (SELECT max(id) FROM trials); UPDATE "
                         "runs SET key = 'new' WHERE id = 1"));
     CU_ASSERT(!store_merge(s, b));

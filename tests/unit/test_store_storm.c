@@ -1,5 +1,5 @@
-/* The store under what befalls files: processes killed at any moment, several writers, locks that stay, disks that are
-   full, folders that cannot be written. */
+/* The store under failures: processes killed at any moment, concurrent writers, stale locks, full disks, folders
+   without write permission. */
 #include "compiler/tune/store/connection.h"
 #include "tests/unit/store_cases.h"
 
@@ -15,22 +15,22 @@
 #include <sys/wait.h>
 
 static unsigned noise = 1;
-/* Below `max`: the same in every run of the test. */
+/* A number below `max`, the same in every run of the test. */
 static unsigned draw(unsigned max)
 {
     noise = noise * 1664525u + 1013904223u;
     return (noise >> 8) % max;
 }
 
-/* ---- writers, and what they say is finished ---- */
+/* ---- writers, and the results that they report as finished ---- */
 
 struct report {
     int64_t trial;
     int number, samples;
 };
 
-/* Writes trials until it is killed, and reports what store_finish said was kept. Some are finished twice, with more
-   samples. */
+/* Writes trials until it is killed, and reports the results that store_finish confirmed. Some are finished twice, with
+   more samples. */
 static _Noreturn void write_trials(const char *file, int first, int out)
 {
     enum status status;
@@ -42,7 +42,7 @@ static _Noreturn void write_trials(const char *file, int first, int out)
         _exit(1);
     }
     for (int k = first;; k++) {
-        usleep(500); /* as if to measure: who never leaves the lock alone starves the others */
+        usleep(500); /* simulates a measurement, because a writer that never releases the lock starves the others */
         const struct tune_point p = point_at(k);
         if (!store_begin(s, run, &p, &e.space, &trial)) _exit(2);
         for (int samples = k % 3 ? MAX_SAMPLES : 2; samples <= MAX_SAMPLES; samples += MAX_SAMPLES - 2) {
@@ -76,7 +76,7 @@ static struct writer writer_start(const char *file, int first)
     return w;
 }
 
-/* Takes what is there by now; how many. */
+/* Reads the reports so far; returns their number. */
 static int listen(const struct writer *w)
 {
     int got = 0;
@@ -119,7 +119,7 @@ static void test_storm(void)
 {
     enum { KILLS = 50 };
     const char *file = path("storm.db");
-    struct writer other = writer_start(file, 1000000); /* is at work all the time, and notices nothing */
+    struct writer other = writer_start(file, 1000000); /* works all the time and notices nothing */
     struct pollfd first = {.fd = other.from, .events = POLLIN};
     CU_ASSERT_EQUAL_FATAL(poll(&first, 1, 30000), 1);
     for (int k = 0; k < KILLS; k++) {
@@ -137,7 +137,7 @@ static void test_storm(void)
     struct store *s = opened(file);
     struct arena *arena = arena_new();
     struct tune_run *runs;
-    CU_ASSERT_EQUAL_FATAL(store_runs(s, NULL, arena, &runs), 1); /* all resumed the same one */
+    CU_ASSERT_EQUAL_FATAL(store_runs(s, NULL, arena, &runs), 1); /* all resumed the same run */
     qsort(runs->trial, (size_t)runs->trials, sizeof *runs->trial, by_id);
     int lost = 0, running = 0;
     for (int k = 0; k < reported; k++) {
@@ -145,7 +145,7 @@ static void test_storm(void)
                                 *t = bsearch(&key, runs->trial, (size_t)runs->trials, sizeof key, by_id);
         if (!t || t->result.samples < reports[k].samples || t->result.work != reports[k].number + 1.0) lost++;
     }
-    for (int k = 0; k < runs->trials; k++) { /* and what was finished but not reported is whole, too */
+    for (int k = 0; k < runs->trials; k++) { /* results that were finished but not reported are complete, too */
         const struct tune_trial *t = &runs->trial[k];
         if (!tune_ended(&t->result)) {
             running++;
@@ -185,7 +185,7 @@ static void test_killed_at_birth(void)
     forget_reports();
 }
 
-/* Processes that open a database which none of them has made yet, each a little later than the one before. */
+/* Processes open a database that does not exist yet, each a little later than the one before. */
 static void test_born_together(void)
 {
     enum { FILES = 100, PROCESSES = 3 };
@@ -213,7 +213,7 @@ static void test_born_together(void)
     }
 }
 
-/* Runs in a process of its own, for what cannot be undone; its exit status. */
+/* Runs the function in a child process, because its effects cannot be undone; returns the exit status. */
 static int apart(int (*work)(void))
 {
     fflush(NULL);
@@ -256,14 +256,14 @@ static void test_lock(void)
     CU_ASSERT_PTR_NULL(store_find(s, run, false, &p, &e.space, arena, &failed));
     CU_ASSERT(!failed);
     arena_free(arena);
-    struct store *second = opened(file); /* nor does who opens what has been made */
+    struct store *second = opened(file); /* nor does opening an existing database */
     store_close(second);
     CU_ASSERT_EQUAL(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     CU_ASSERT(store_finish(s, trial, &r));
     store_close(s);
     sqlite3_close(db);
 
-    file = path("making.db"); /* another program is making it, and does not end */
+    file = path("making.db"); /* another program is creating the database and does not end */
     CU_ASSERT_EQUAL_FATAL(sqlite3_open(file, &db), SQLITE_OK);
     CU_ASSERT_EQUAL(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
     enum status status = STATUS_DONE;
@@ -276,8 +276,8 @@ static void test_lock(void)
 
 /* ---- no space ---- */
 
-/* Fills the file system until a write fails, makes room, and goes on with the same store. 0: all is as it should be;
-   else the line. */
+/* Fills the file system until a write fails, frees space, and continues with the same store. Returns 0 or the line of a
+   failure. */
 static int fill_up(const char *file, void (*make_room)(void))
 {
     enum status status;
@@ -328,7 +328,7 @@ static int within_limit(void)
     return fill_up(path("limited.db"), lift_limit);
 }
 
-/* Not even room for the tables. */
+/* No space even for the tables. */
 static int within_no_room(void)
 {
     struct rlimit limit;
@@ -354,7 +354,7 @@ static void drop_ballast(void)
     unlink(ballast);
 }
 
-/* A file system of its own that is full, where this user may mount one. */
+/* A full file system, if this user may mount one. */
 static int on_a_full_disk(void)
 {
     const char *disk = path("disk");
@@ -384,9 +384,9 @@ static void test_full_disk(void)
     rmdir(path("disk"));
 }
 
-/* ---- nothing may be written ---- */
+/* ---- no write permission ---- */
 
-/* Root, too, writes only where it may. The right to pass through every folder is kept: another user could not reach a
+/* Makes root obey write permissions. It keeps the right to enter every folder, because another user could not reach a
    clone under /root. */
 static bool obey_modes(void)
 {
@@ -418,13 +418,13 @@ static int without_rights(void)
         store_close(s);
     }
     if (store_open(path("closed/new.db"), false, &options, &status) || status != STATUS_MACHINE ||
-        !said_only("new.db: cannot be made: Permission denied"))
+        !said_only("new.db: cannot be created: Permission denied"))
         return 6;
     struct stat info;
     if (stat(path("closed/left.db-wal"), &info) != 0 || info.st_size == 0)
         return *said ? 8 : 0; /* no log on this file system */
     if (store_open(path("closed/left.db"), true, &options, &status) || status != STATUS_MACHINE ||
-        !said_only("left a log beside it"))
+        !said_only("left a log next to it"))
         return 7;
     return *said ? 8 : 0;
 }

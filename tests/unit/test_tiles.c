@@ -1,5 +1,5 @@
-/* Matrix units in plain C (runtime/attnrt_tiles.h) against the definition of their instructions; the loop that measures
-   their peak, on them; and the roofline, which has their products beside the other work. */
+/* Matrix units in plain C (runtime/attnrt_tiles.h) compared with the definition of their instructions; the loop that
+   measures their peak; and the roofline, which counts their products separately. */
 #include "compiler/cost/cost.h"
 #include "runtime/attnrt_tiles.h"
 #include "suite.h"
@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* of the runtime, some of whose names are macros here */
+/* from the runtime, some of whose names are macros here */
 uint16_t attn_bf16(double value);
 double attn_bf16_value(uint16_t bits);
 
@@ -26,7 +26,7 @@ static uint32_t next(uint32_t *state)
     return *state = *state * 1664525 + 1013904223;
 }
 
-/* Rounds as the runtime does, but numbers below 2^-126 to 0. */
+/* Rounds as the runtime does, except that numbers below 2^-126 become 0. */
 static void rounds(void)
 {
     static const uint32_t at[] = {0x3f808000, 0x3f818000, 0x3f807fff, 0x3f808001, 0x7f7fffff, 0x7f800000, 0xff800000,
@@ -64,7 +64,7 @@ static void permutes(void)
     CU_ASSERT_EQUAL(numbers[33], 133);
 }
 
-/* 2^x = p * 2^n with the nearest integer n, p for what is left of x. */
+/* 2^x = p * 2^n with the nearest integer n and p = 2^(x - n). */
 static void exponentials(void)
 {
     static const float at[16] = {0.5f,    -0.5f, 1.5f,  2.25f,    -126.0f,   -126.01f,
@@ -141,7 +141,7 @@ static void roofline(void)
     CU_ASSERT_DOUBLE_EQUAL(roofline_seconds(&work, &vectors, NULL), 4, 1e-12);
 }
 
-/* By the table: 512 multiply-adds a cycle on matrix units, 64 of pairs of bf16, 32 of vectors. */
+/* The rates of the table of targets are FLOPs per cycle: two for each multiply-add. */
 static void table(void)
 {
     const struct target *const best = target_find("x86-64-v4"), *const other = target_find("x86-64-v3");

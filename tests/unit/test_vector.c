@@ -1,5 +1,5 @@
-/* The C that every kernel carries, as it stands (compiler/emit/c/), for one type and one width, which the build
-   defines: LANES, F64, F16 and what the processor has. Its functions against the C library's. */
+/* The functions of compiler/emit/embedded/vector.c and product.c, which kernels carry, compared with the C library's.
+   The build defines the type and width: LANES, F64, F16 and features of the processor. */
 #include "runtime/attnrt.h"
 #include "suite.h"
 
@@ -67,12 +67,21 @@
 #define ONE_IS_ODD 1
 #define CASES \
     case 2: \
-        parts_T(2, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, \
+        parts_T(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, update, \
                 f COMPENSATION_OF_ROW EARLY_ARGUMENT); \
         break; \
     case 1: \
-        parts_T(1, vectors, steps, part, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, then, \
+        parts_T(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row, update, \
                 f COMPENSATION_OF_ROW EARLY_ARGUMENT); \
+        break;
+#define NARROW_CASES \
+    case 2: \
+        block_T(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x, c_row, \
+                now, f COMPENSATION_OF_ROW NOT_EARLY); \
+        break; \
+    case 1: \
+        block_T(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x, c_row, \
+                now, f COMPENSATION_OF_ROW NOT_EARLY); \
         break;
 #if F64
 #define REAL double
@@ -168,9 +177,9 @@ INLINE uint16_t narrowed(float x)
     return F16 ? attn_f16((double)x) : attn_bf16((double)x);
 }
 
-#include "compiler/emit/c/vector.c"
+#include "compiler/emit/embedded/vector.c"
 
-#include "compiler/emit/c/product.c"
+#include "compiler/emit/embedded/product.c"
 
 static uint64_t state = 1;
 
@@ -189,7 +198,8 @@ static double ulp(double x)
 
 typedef vec_T vector_function(vec_T);
 
-/* The largest distance from the C library's value, in units of the last place, over numbers of up to `size`. */
+/* The largest distance from the C library's value in units of the last place, for numbers of absolute value up to
+   `size`. */
 static double worst(vector_function *ours, double (*theirs)(double), double size, bool positive)
 {
     double most = 0;
@@ -217,6 +227,10 @@ static vec_T ours_tanh(vec_T x)
 {
     return tanh_T(x);
 }
+static vec_T ours_erf(vec_T x)
+{
+    return erf_T(x);
+}
 static vec_T ours_log(vec_T x)
 {
     return log_T(x);
@@ -240,6 +254,11 @@ static void elementary(void)
     CU_ASSERT(worst(ours_exp, exp, F64 ? 700 : 85, false) < 4);
     CU_ASSERT(worst(ours_tanh, tanh, 5, false) <= 4);
     CU_ASSERT(worst(ours_tanh, tanh, 1e-3, false) < 4);
+    CU_ASSERT(worst(ours_erf, erf, 7, false) <= 2);
+    CU_ASSERT(worst(ours_erf, erf, 1.2, false) <= 2);
+    CU_ASSERT(worst(ours_erf, erf, 1e-3, false) <= 2);
+    const vec_T far = erf_T(splat_T((REAL)-INFINITY)), unclear = erf_T(splat_T((REAL)NAN));
+    CU_ASSERT(far[0] == -1 && isnan(unclear[LANES - 1]));
     CU_ASSERT(worst(ours_log, log, 1e3, true) < 2);
     CU_ASSERT(worst(ours_sqrt, sqrt, 1e3, true) < 1);
     CU_ASSERT(worst(ours_floor, floor, 1e3, false) == 0);
@@ -305,7 +324,8 @@ static void widening(void)
     }
 }
 
-/* Of every number of 16 bits, what is next to it, half-way to the next one, and next to that; and any bits. */
+/* For every 16-bit number: its neighbours in f32, the halfway point to the next one with its neighbours, and random
+   bits. */
 static void narrowing(void)
 {
     const uint32_t half = F16 ? 0x1000 : 0x8000, beside[] = {0, 1, half - 1, half, half + 1, UINT32_MAX};
@@ -358,8 +378,8 @@ static void sums(void)
     CU_ASSERT(fabs((double)sum[LANES - 1] - 100000 * (double)(REAL)0.1) <= 2 * ulp(1e4));
 }
 
-/* c[r][x] = sum over t of a[r][t] * b[t][x] for every number of rows that leaves another rest, and long sums, with and
-   without rows fetched early. */
+/* c[r][x] = sum over t of a[r][t] * b[t][x], for every number of rows modulo the register block, and long sums, with
+   and without prefetching. */
 static void products(void)
 {
     enum { MAX_ROWS = 2 * ROWS + 2, LONGEST = 1000, WIDTH = VECTORS * LANES };
@@ -394,7 +414,39 @@ static void products(void)
             }
 }
 
-/* Inner products of what lies along them, for any number of columns; and sums of what is fetched early. */
+/* A product with fewer lanes than a block has the same bits in these lanes. */
+static void narrow_products(void)
+{
+    enum { MAX_ROWS = 2 * ROWS + 2, LONGEST = 500, WIDTH = 2 * VECTORS * LANES };
+    static REAL a[MAX_ROWS][LONGEST], b[LONGEST][WIDTH], before[MAX_ROWS][WIDTH], c[MAX_ROWS][WIDTH],
+        d[MAX_ROWS][WIDTH], left[MAX_ROWS][WIDTH], factor[WIDTH];
+    for (int t = 0; t < LONGEST; t++) {
+        for (int r = 0; r < MAX_ROWS; r++) a[r][t] = (REAL)drawn();
+        for (int x = 0; x < WIDTH; x++) b[t][x] = (REAL)drawn();
+    }
+    for (int x = 0; x < WIDTH; x++) factor[x] = (REAL)drawn();
+    for (int lanes = LANES; lanes <= WIDTH; lanes += LANES)
+        for (int rows = 1; rows <= MAX_ROWS; rows += 3)
+            for (int then = 0; then <= 3; then++) {
+                for (int r = 0; r < MAX_ROWS; r++)
+                    for (int x = 0; x < WIDTH; x++) before[r][x] = (REAL)drawn();
+                memcpy(c, before, sizeof c);
+                memcpy(d, before, sizeof d);
+                memset(left, 0, sizeof left);
+                dot_T(VECTORS, WIDTH, rows, -1, LONGEST, 192, &a[0][0], LONGEST, 1, &b[0][0], WIDTH, &c[0][0], WIDTH,
+                      then, factor, &left[0][0]);
+                memset(left, 0, sizeof left);
+                if (rows % 2)
+                    dot_T(VECTORS, lanes, rows, -1, LONGEST, 192, &a[0][0], LONGEST, 1, &b[0][0], WIDTH, &d[0][0],
+                          WIDTH, then, factor, &left[0][0]);
+                else
+                    dot_ahead_T(VECTORS, lanes, rows, -1, LONGEST, 192, &a[0][0], LONGEST, 1, &b[0][0], WIDTH, &d[0][0],
+                                WIDTH, then, factor, &left[0][0], &b[0][0], WIDTH, WIDTH);
+                for (int r = 0; r < rows; r++) CU_ASSERT(memcmp(c[r], d[r], (size_t)lanes * sizeof(REAL)) == 0);
+            }
+}
+
+/* Inner products of rows, for any number of columns; and sums of prefetched rows. */
 static void along(void)
 {
     enum { TERMS = 3 * LANES, COLUMNS = 2 * LANES + 3, MAX_ROWS = 7, WIDTH = 2 * LANES };
@@ -462,7 +514,7 @@ static void along(void)
     CU_ASSERT(lane_max_T(x) == largest);
 }
 
-/* What is not finite is found wherever it is, and reaches only the lanes that see it. */
+/* Infinity and NaN are found in every position, and reach only the lanes that see them. */
 static void unseen(void)
 {
     enum { TERMS = 5, WIDTH = VECTORS * LANES };
@@ -499,7 +551,7 @@ static void unseen(void)
     CU_ASSERT(isnan(of_first[0]) && isnan(of_second[0]));
 }
 
-/* Whether this processor has what the code is compiled for. */
+/* True if this processor can run the compiled code. */
 static bool runs_here(void)
 {
 #if defined(__x86_64__)
@@ -521,6 +573,7 @@ int main(void)
                                              {"vector/transposition", transposition},
                                              {"vector/sums", sums},
                                              {"vector/products", products},
+                                             {"vector/narrow_products", narrow_products},
                                              {"vector/along", along},
                                              {"vector/unseen", unseen}};
     if (!runs_here()) {

@@ -1,0 +1,21 @@
+#!/bin/sh
+# The fuzzers' doors on what is checked in and on variants of it, without libFuzzer: run.sh FOLDER, which has
+# replay_expression and replay_spec.
+folder=$(cd "$1" && pwd) || exit 2
+cd "$(dirname "$0")" || exit 3
+passed=0 failed=0
+try() { # NAME PROGRAM VARIANTS FILE...
+    name=$1 program=$2
+    shift 2
+    if said=$("$folder/$program" "$@" 2>&1); then
+        echo "ok $name"; passed=$((passed + 1))
+    else
+        echo "FAIL $name $(printf '%s' "$said" | head -n 30)"; failed=$((failed + 1))
+    fi
+}
+try expressions replay_expression 4000 expressions/*
+try specs_with_expressions replay_spec 1500 ../spec/bad/expression_*.yaml ../spec/good/custom.yaml \
+    ../spec/good/mask_words.yaml
+try specs replay_spec 3000 ../spec/good/*.yaml
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Compares checked-in files that attnc makes with its current output: generated/*.[ch] from specs/; the reference, the
+# schema, completions and manual from the tables.
+# fresh.bash [--write]: --write updates them. ATTNC and ATTNC_BUILD name the compiler and the build folder.
+set -u
+cd "$(dirname "$0")/../.."
+attnc=${ATTNC:-$PWD/build/attnc}
+build=${ATTNC_BUILD:-$PWD/build}
+write=
+[ "${1:-}" = --write ] && write=1
+passed=0 failed=0
+ok() { echo "ok $1"; passed=$((passed + 1)); }
+fail() { echo "FAIL $1 $2"; failed=$((failed + 1)); }
+made=$(mktemp -d) || exit 3
+trap 'rm -rf "$made"' EXIT
+
+for spec in specs/*.yaml; do
+    name=$(basename "$spec" .yaml)
+    if "$attnc" "$spec" -o "$made" --quiet 2>"$made/said"; then
+        ok "fresh/compiles/$name"
+    else
+        fail "fresh/compiles/$name" "$(head -n 1 "$made/said")"
+    fi
+    rm -f "$made/said"
+done
+written=$("$build/tests/written")
+[ -n "$written" ] || fail fresh/written "it names no file"
+for file in $written; do
+    mkdir -p "$made/written/$(dirname "$file")"
+    if "$build/tests/written" "$file" >"$made/written/$file"; then
+        ok "fresh/written/$file"
+    else
+        fail "fresh/written/$file" "written failed"
+    fi
+done
+
+mkdir -p "$made/written/examples/standalone"
+if "$attnc" examples/standalone/softmax.yaml --standalone -o "$made/written/examples/standalone" --quiet; then
+    ok fresh/compiles/standalone
+else
+    fail fresh/compiles/standalone "attnc failed"
+fi
+written="$written examples/standalone/softmax.c examples/standalone/softmax.h"
+
+# The library inside attnc has the specs that existed when the build was configured.
+for spec in specs/*.yaml; do
+    name=$(basename "$spec" .yaml)
+    if "$attnc" show "$name" 2>/dev/null | cmp -s - "$spec"; then
+        ok "fresh/library/$name"
+    else
+        fail "fresh/library/$name" "attnc show $name is not $spec: meson setup --reconfigure"
+    fi
+done
+
+if [ -n "$write" ]; then
+    [ $failed -eq 0 ] || { echo "fresh: nothing written" >&2; exit 1; }
+    mkdir -p generated
+    rm -f generated/*.[ch]
+    cp "$made"/*.[ch] generated/
+    cp -R "$made/written/." .
+    echo "wrote generated/ ($(ls generated/*.[ch] | wc -l) files of C) and" $written >&2
+    exit 0
+fi
+
+for file in $(cd "$made" && ls -- *.c *.h 2>/dev/null) $(cd generated && ls -- *.c *.h 2>/dev/null); do
+    echo "$file"
+done | LC_ALL=C sort -u >"$made/files"
+while read -r file; do
+    if [ ! -f "generated/$file" ]; then fail "fresh/generated/$file" "is missing: ./dev generate"
+    elif [ ! -f "$made/$file" ]; then fail "fresh/generated/$file" "no spec makes it: ./dev generate"
+    elif ! cmp -s "$made/$file" "generated/$file"; then
+        difference=$(diff "generated/$file" "$made/$file" | head -n 3 | tr '\n' ' ')
+        fail "fresh/generated/$file" "is stale: ./dev generate; $difference"
+    else ok "fresh/generated/$file"
+    fi
+done <"$made/files"
+for file in $written; do
+    if cmp -s "$made/written/$file" "$file"; then
+        ok "fresh/$file"
+    else
+        fail "fresh/$file" "is stale: ./dev generate"
+    fi
+done
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

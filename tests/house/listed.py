@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""tests/suites.txt names every suite that there is, and Meson has the suites of ./dev test."""
+import glob
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+NO_TESTS = {'tests/peers/run.py'}  # measures
+NAMED = {'quick', 'unit', 'house'}
+BUILDS = {'plain', 'sanitized'}
+WHEN = {'-', 'x86_64', 'demo'}
+
+
+def rows():
+    with open(os.path.join(ROOT, 'tests', 'suites.txt')) as f:
+        return [line.split() for line in f if line.strip() and not line.startswith('#')]
+
+
+def well_formed():
+    names = [row[0] for row in rows()]
+    for row in rows():
+        name, groups, build, when, program = row[:5]
+        if names.count(name) > 1 or name in NAMED: return name + ' is a name of two things'
+        if not set(groups.split(',')) <= NAMED | {'-'}: return '%s: no groups: %s' % (name, groups)
+        if build not in BUILDS or when not in WHEN: return '%s: %s %s' % (name, build, when)
+        if program.startswith('tests/') and not os.access(os.path.join(ROOT, program), os.X_OK):
+            return '%s: %s is no program' % (name, program)
+
+
+def scripts():
+    """Every executable file in tests/ is a suite and has an extension."""
+    listed = {row[4] for row in rows()} | NO_TESTS
+    for path in glob.glob(os.path.join(ROOT, 'tests', '**', '*'), recursive=True):
+        name = os.path.relpath(path, ROOT)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            if name not in listed: return name + ' is in no line'
+            if not name.endswith(('.py', '.sh', '.bash')): return name + ' has no extension'
+
+
+def units():
+    listed = ' '.join(row[4] for row in rows()) + ' '
+    for path in glob.glob(os.path.join(ROOT, 'tests', 'unit', 'test_*.c')):
+        name = os.path.basename(path)[:-2]
+        # these two are compiled for several types
+        end = '_' if name in ('test_vector', 'test_entry') else ' '
+        if 'BUILD/tests/' + name + end not in listed: return name + ' is in no line'
+
+
+def meson():
+    build = os.environ.get('ATTNC_BUILD', os.path.join(ROOT, 'build'))
+    said = subprocess.run(['meson', 'introspect', '--tests', build], stdout=subprocess.PIPE, check=True).stdout
+    tests = [test['name'] for test in json.loads(said)]
+    wanted = [row[0] for row in rows() if row[3] in ('-', platform.machine()) or row[3] == 'demo' and 'demo' in tests]
+    if tests != wanted: return 'these differ: ' + ' '.join(sorted(set(tests) ^ set(wanted)))
+
+
+def main():
+    count = {'ok': 0, 'FAIL': 0, 'skip': 0}
+    for check in well_formed, scripts, units, meson:
+        verdict, why = 'ok', ''
+        if check is meson and not shutil.which('meson'): verdict, why = 'skip', 'there is no meson'
+        else: why = check() or ''
+        if why and verdict == 'ok': verdict = 'FAIL'
+        count[verdict] += 1
+        print('%s listed/%s %s' % (verdict, check.__name__, why))
+    print('%(ok)d passed, %(FAIL)d failed, %(skip)d skipped' % count)
+    return 1 if count['FAIL'] else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

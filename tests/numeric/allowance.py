@@ -1,0 +1,66 @@
+#!/usr/bin/python3
+"""The tolerance of `attnc check`: rows and gradients whose terms cancel, and results that underflow, pass; an error
+that is small but larger than rounding is found in the same specs.
+"""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path[:0] = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
+
+import yaml
+
+from suite import Suite, check, execute
+
+BASE = {'mask': 'causal', 'emit': ['forward', 'backward']}
+SPECS = {
+    # weights of both signs, whose sum nearly vanishes
+    'cubes': BASE | {'similarity': {'custom': {'weight': 's * s * s'}}, 'normalize': 'sum', 'algorithm': 'quadratic',
+                     'shape': {'head_dim': 64}},
+    'signed': BASE | {'similarity': {'custom': {'weight': 'tanh(s)'}}, 'normalize': {'sum_plus': 0.01},
+                      'shape': {'head_dim': 64}},
+    # results of 1e-50 and less
+    'tiny_plus': BASE | {'similarity': {'polynomial': {'degree': 64, 'beta': 30}}, 'shape': {'head_dim': 8}},
+    'tiny': BASE | {'similarity': {'custom': {'weight': 'exp(-s * s - 160)'}}, 'normalize': 'none',
+                    'shape': {'head_dim': 4}},
+    # a vector of one element always has the same direction, so its gradient is 0
+    'one_element': BASE | {'prepare': ['l2norm'], 'similarity': 'softmax', 'shape': {'head_dim': 1}},
+    'one_element_power': BASE | {'prepare': ['l2norm'], 'similarity': {'polynomial': {'degree': 2}},
+                                 'normalize': 'sum', 'shape': {'head_dim': 1, 'value_dim': 4}}}
+# Errors in the emitted C: 3e-5 of the scale of logits, and 1e-4 of a term of a row's sum.
+FAULTS = {'one_element': 's/1\\.442695[0-9]*/1.442735/g',
+          'softmax': 's/0.7213475[0-9]*/0.721365/g',
+          'signed': 's/ 0\\.01f/ 0.010001f/g'}
+
+
+def checked(folder, suite, name, seed, fault):
+    spec = SPECS.get(name) or BASE | {'similarity': 'softmax', 'shape': {'head_dim': 4}}
+    path, environment = folder + '/allowance.yaml', dict(os.environ, XDG_CACHE_HOME=folder + '/cache')
+    with open(path, 'w') as f:
+        yaml.safe_dump({'name': 'allowance'} | spec, f, sort_keys=False)
+    if fault:
+        with open(folder + '/spoiling-cc', 'w') as f:
+            f.write('#!/bin/sh\nfor word; do case $word in *.c) cp "$word" "%s"; sed -i "%s" "$word"; ! cmp -s "$word" '
+                    '"%s" || exit 1 ;; esac; done\nexec gcc "$@" -O0\n' % (folder + '/kept', fault, folder + '/kept'))
+        os.chmod(folder + '/spoiling-cc', 0o755)
+        environment |= {'ATTNC_CC': 'spoiling-cc', 'PATH': folder + os.pathsep + environment['PATH']}
+    done = execute([suite.attnc, 'check', path, '--seed', seed, '--target', 'native'], env=environment, timeout=900)
+    check(done.returncode == (1 if fault else 0), 'exit status %d: %s%s' % (done.returncode, done.stdout[-600:],
+                                                                           done.stderr))
+    wrong = [line for line in done.stdout.splitlines() if 'WRONG' in line]
+    check(len(wrong) > 0 if fault else not wrong, '\n'.join(wrong))
+    check(all('kernel' in line for line in wrong), 'a pass is wrong: %s' % wrong)
+
+
+def main():
+    suite = Suite(__doc__.split('\n\n')[0])
+    for name in SPECS:
+        for seed in 1, 2, 3:
+            suite.case('%s-%d' % (name, seed), checked, suite, name, seed, None)
+    for name, fault in FAULTS.items():
+        suite.case('fault-' + name, checked, suite, name, 1, fault)
+    return suite.run()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,544 @@
+#!/usr/bin/python3
+"""The gradients that compiled kernels compute, against gradient_definitions.py: with respect to q, k, v and learned
+parameters.
+
+`attnc run` with a dout.npy makes them, over lengths that are no multiple of any tile, grouped heads, more and fewer
+queries than keys, and rows that see nothing. A kernel called directly gives the same bits for any number of threads,
+for every subset of gradients that is asked for, and whether or not forward saved anything. Needs autograd, as
+tests/numeric/gradients.py says.
+"""
+import ctypes
+import itertools
+import os
+import sys
+
+sys.dont_write_bytecode = True
+os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+import numpy as np
+import yaml
+
+import definitions
+from autograd_venv import autograd
+from kernel import RUNTIME, SANITIZED, Objects, Problem, Strides, compiled, done_well, runtime_sources
+from processor import MACHINE, SLOWER_TOO, missing_flags, targets_of
+from stored import HALVES, rounded
+from suite import Failure, Skip, Suite, check, compiler, execute
+
+# batch, heads, key/value heads, queries, keys
+SHAPES = [(2, 4, 2, 97, 135), (1, 2, 1, 65, 64), (1, 1, 1, 1, 1), (1, 3, 3, 300, 131), (2, 2, 2, 63, 63),
+          (1, 4, 1, 1, 300), (1, 2, 2, 200, 1), (1, 8, 2, 129, 257)]
+SIMILARITY = {
+    'softmax': 'softmax',
+    'scale': {'softmax': {'scale': 0.3}},
+    'cap': {'softmax': {'cap': 2.0}},
+    'alibi': {'softmax': {'bias': 'alibi'}},
+    'modify': {'softmax': {'modify': 's + 0.5 * tanh(s) - fabs(i - j) / 8.0'}},
+    'polynomial_2': {'polynomial': {'degree': 2, 'alpha': 0.5, 'beta': 3}},
+    'polynomial_4': {'polynomial': {'degree': 4}},
+    'square': {'polynomial_square': {'degree': 3, 'coefficients': [1.0, 0.25, 0.125, 0.03125]}},
+    'custom': {'custom': {'weight': '(1 + s) * (1 + s)'}},
+    'custom_signed': {'custom': {'weight': '(2 + tanh(s)) * exp(s) * (i - j < 2 ? 1 : -0.25)'}},
+    'sketch': {'polysketch': {'degree': 4, 'sketch': 8}},
+    'sketch_local': {'polysketch': {'degree': 4, 'sketch': 8, 'local': 'exact'}},
+    'elu_plus_one': {'linear': {'features': 'elu_plus_one'}},
+    'favor_relu': {'linear': {'features': {'favor_relu': {'count': 16}}}},
+    'favor_trig': {'linear': {'features': {'favor_trig': {'count': 16}}}},
+    'favor_positive': {'linear': {'features': {'favor_positive': {'count': 16}}}}}
+MASKS = {
+    'none': 'none',
+    'causal': 'causal',
+    'window': {'window': {'left': 40, 'right': 3}},
+    'dilated': {'window': {'left': 20, 'dilation': 2}},
+    'blocks': {'block_window': {'block': 16, 'left': 1, 'right': 1}},
+    'prefix_lm': {'any': ['causal', {'prefix': {'length': 70}}]},
+    'global': {'any': [{'window': {'left': 20}}, {'global': {'count': 3}}]},
+    'random': {'random': {'block': 16, 'count': 2}},
+    'document': {'all': ['causal', 'document']},
+    'expr': {'expr': 'j <= i && (i + h) % 3 != j % 2'},
+    'heads': {'expr': 'j <= i && (h % 2 == 1 || i - j < 20)'},
+    'congruent': {'expr': 'i % 24 == j % 24'},
+    'near': {'expr': 'i / 24 - j / 24 <= 1 && j / 24 - i / 24 <= 1 && i % 24 - j % 24 <= 2 && j % 24 - i % 24 <= 2'},
+    'near_clamped': {'expr': 'fabs(j / 32 - fmin(fmax(i / 32, 1), 3)) <= 1 && fabs(j % 32 - fmin(fmax(i % 32, 3), 28)) <= 3'},
+    'nothing': {'all': [{'prefix': {'length': 10}}, {'not': {'prefix': {'length': 20}}}]}}
+LINEAR = {
+    'polynomial_2-none': (SIMILARITY['polynomial_2'], 'none'),
+    'polynomial_2-prefix_lm': (SIMILARITY['polynomial_2'], MASKS['prefix_lm']),
+    'square-causal': ({'polynomial_square': {'degree': 2, 'coefficients': [1.0, 0.25, 0.125]}}, 'causal'),
+    'custom-causal': (SIMILARITY['custom'], 'causal'),
+    'sketch-causal': (SIMILARITY['sketch'], 'causal'),
+    'sketch_local-causal': (SIMILARITY['sketch_local'], 'causal'),
+    'sketch-blocks': (SIMILARITY['sketch'], {'block_window': {'block': 16, 'left': 2, 'right': 1}}),
+    'elu_plus_one-none': (SIMILARITY['elu_plus_one'], 'none'),
+    'elu_plus_one-causal': (SIMILARITY['elu_plus_one'], 'causal'),
+    'elu_plus_one-document': (SIMILARITY['elu_plus_one'], MASKS['document']),
+    'elu_plus_one-blocks': (SIMILARITY['elu_plus_one'], {'all': ['causal', {'block_window': {'block': 16, 'left': 2}}]}),
+    'favor_relu-prefix': (SIMILARITY['favor_relu'], {'prefix': {'length': 70}}),
+    'favor_positive-none': (SIMILARITY['favor_positive'], 'none'),
+    'favor_positive-causal': (SIMILARITY['favor_positive'], 'causal'),
+    'favor_trig-prefix_lm': (SIMILARITY['favor_trig'], MASKS['prefix_lm']),
+    'taylor1-causal': ({'linear': {'features': 'taylor1'}}, 'causal'),
+    'decay-causal': ({'custom': {'weight': 's * pow(0.875, i - j)'}}, 'causal'),
+    'decay_of_heads-causal': ({'custom': {'weight': 's * pow(1 - pow(2, -3 - h), i - j)'}}, 'causal'),
+    'decay-prefix_lm': ({'custom': {'weight': '(2 + s) * pow(0.9, fabs(i - j))'}}, 'causal'),
+    'decay-document': ({'custom': {'weight': 's * pow(0.9, i - j)'}}, MASKS['document']),
+    'taylor1-prefix': ({'linear': {'features': 'taylor1'}}, {'prefix': {'length': 39}})}
+PREPARE = {
+    'layernorm': ['layernorm'],
+    'l2norm': ['l2norm', {'scale': {'by': 3}}],
+    'rope': ['rope'],
+    'halves': [{'rope': {'pairs': 'halves', 'base': 100}}]}
+LEARNED = {   # prepare, similarity, mask
+    'hedgehog': (None, {'linear': {'features': 'hedgehog'}}, 'causal'),
+    'square': (None, {'polynomial_square': {'degree': 2, 'coefficients': 'param'}}, 'causal'),
+    'square_5': (['l2norm'], {'polynomial_square': {'degree': 5, 'coefficients': 'param'}}, 'none'),
+    'sketch': (['layernorm'], {'polysketch': {'degree': 4, 'sketch': 4, 'map': 'learned'}}, 'causal'),
+    'sketch_local': ([{'layernorm': {'affine': True}}],
+                     {'polysketch': {'degree': 4, 'sketch': 4, 'map': 'learned', 'local': 'exact'}}, 'causal'),
+    'multiplicative': (None, {'softmax': {'compatibility': 'multiplicative'}}, 'causal'),
+    'additive': (None, {'softmax': {'compatibility': {'additive': {'hidden': 5}}}}, {'window': {'left': 40}}),
+    'bias': (None, {'softmax': {'bias': 'dense'}}, 'causal'),
+    'bias_cap': (None, {'softmax': {'bias': 'dense', 'cap': 4.0}}, {'window': {'left': 20, 'right': 30}}),
+    'affine': ([{'layernorm': {'affine': True}}, 'rope'], 'softmax', 'causal'),
+    'affine_polynomial': ([{'layernorm': {'affine': True}}], {'polynomial': {'degree': 4}},
+                          {'all': ['causal', {'expr': '(i + j) % 3 != 1'}]}),
+    'bias_prepared': (['rope', 'l2norm', {'scale': {'by': -1.5}}], {'softmax': {'bias': 'dense'}}, 'causal')}
+# these also in the linear form
+LEARNED_LINEAR = {
+    'sketch': LEARNED['sketch'], 'sketch_local': LEARNED['sketch_local'],
+    'sketch_blocks': (['layernorm'], LEARNED['sketch'][1], {'all': ['causal', {'block_window': {'block': 16, 'left': 1}}]}),
+    'affine': ([{'layernorm': {'affine': True}}], {'polynomial': {'degree': 2, 'alpha': 1.0}}, 'causal'),
+    'square': LEARNED['square'],
+    'hedgehog': LEARNED['hedgehog'], 'hedgehog_unmasked': LEARNED['hedgehog'][:2] + ('none',),
+    'affine_prefix': ([{'layernorm': {'affine': True}}], {'polynomial': {'degree': 2}}, {'prefix': {'length': 39}}),
+    'affine_decay': ([{'layernorm': {'affine': True}}], LINEAR['decay_of_heads-causal'][0], 'causal')}
+PROJECTED = {   # prepare, similarity, size
+    'softmax': (None, 'softmax', 13),
+    'cap': ([{'layernorm': {'affine': True}}], SIMILARITY['cap'], 37),
+    'unit': (['l2norm', {'scale': {'by': 3}}], SIMILARITY['polynomial_4'], 1),
+    'hedgehog': (['layernorm'], {'linear': {'features': 'hedgehog'}}, 7),
+    'elu_plus_one': (None, SIMILARITY['elu_plus_one'], 16),
+    'additive': (None, {'softmax': {'compatibility': {'additive': {'hidden': 5}}}}, 6)}
+# the form, or both and the length from which the linear one is used; prepare, similarity, mask
+AFFINE = [{'layernorm': {'affine': True}}, 'rope']
+SUBSETS = {
+    'quadratic-bias': ({}, ['l2norm'], {'softmax': {'bias': 'dense'}}, MASKS['document']),
+    'quadratic-affine': ({}, AFFINE, {'softmax': {'compatibility': {'additive': {'hidden': 5}}}}, MASKS['expr']),
+    'quadratic-hedgehog': ({}, None, LEARNED['hedgehog'][1], MASKS['global']),
+    'linear-hedgehog': ({'algorithm': 'linear'}, AFFINE, LEARNED['hedgehog'][1], MASKS['document']),
+    'linear-square': ({'algorithm': 'linear'}, None, LEARNED['square'][1], LINEAR['sketch-blocks'][1]),
+    'linear-sketch': ({'algorithm': 'linear'}, None, LEARNED['sketch_local'][1], 'causal'),
+    'linear-decay': ({'algorithm': 'linear', 'normalize': 'none'}, AFFINE, LINEAR['decay_of_heads-causal'][0], 'causal'),
+    'project': ({'algorithm': 'auto', 'project': {'linformer': {'size': 7}}}, AFFINE[:1], LEARNED['hedgehog'][1], 'none'),
+    **{'either-%s-%d' % (name, n): ({'algorithm': 'auto', 'schedule': {'crossover': n}}, prepare, similarity, 'causal')
+       for name, n, prepare, similarity in (('hedgehog', 20, AFFINE, LEARNED['hedgehog'][1]),
+                                            ('hedgehog', 100, AFFINE, LEARNED['hedgehog'][1]),
+                                            ('short', 20, None, SIMILARITY['elu_plus_one']))}}
+WANTED = ('dq', 'dk', 'dv')
+OTHER_TARGETS = targets_of('x86_64', 'any')
+EPSILON = {'f32': 4e-6, 'bf16': 4e-6, 'f16': 4e-6, 'f64': 1e-14}
+OPTIONS = {'emit': ['forward', 'backward'], 'algorithm': 'quadratic'}
+
+
+def inputs(folder, spec, shape, seed):
+    """Writes the arrays of a case; returns them for gradient_definitions.py, rounded to the kernel's dtype."""
+    batch, heads, kv_heads, n_q, n_k = shape
+    definitions.make_inputs(spec, folder, heads, kv_heads, n_q, n_k, batch, seed)
+    value_dim = spec['shape'].get('value_dim', spec['shape']['head_dim'])
+    dout = np.random.default_rng(seed + 1).standard_normal((batch, heads, n_q, value_dim))
+    np.save(folder + '/dout.npy', dout.astype(np.float32))
+    P = {}
+    for name, x in definitions.read_dir(folder).items():
+        if name in ('q', 'k', 'v', 'dout') and spec['dtype'] in HALVES: x = rounded(x, spec['dtype'])
+        P[name] = x if x.dtype.kind != 'f' else x.astype(np.float64)
+    return P
+
+
+def gradients_of(spec, P):
+    """The gradients of gradient_definitions.py, by name."""
+    import gradient_definitions
+    return gradient_definitions.gradients(spec, {n: x for n, x in P.items() if n not in ('q', 'k', 'v', 'dout')},
+                               *(P[n] for n in ('q', 'k', 'v', 'dout')))
+
+
+def judge(spec, P, made):
+    """Compares gradients with gradient_definitions.py; returns the largest error relative to its tolerance."""
+    import gradient_definitions
+    P = dict(P)
+    q, k, v, dout = (P.pop(n) for n in ('q', 'k', 'v', 'dout'))
+    with np.errstate(all='ignore'):
+        wanted = gradient_definitions.gradients(spec, P, q, k, v, dout)
+        allowed = gradient_definitions.allowed(spec, P, q, k, v, dout, wanted)
+    largest, most = 0.0, max(np.abs(wanted[name]).max() for name in made)
+    for name, got in made.items():
+        x, may = wanted[name], allowed[name]
+        if spec['dtype'] == 'f64': may = may * 2.0 ** -29 + 1e-13 * np.abs(x).max()
+        if np.abs(x).max() <= 1e-9 * most: may = may + EPSILON[spec['dtype']] * most   # all terms cancel, as with a single key
+        if spec['dtype'] in HALVES:   # out is rounded, and weights and their gradients are rounded for products
+            may = may + {'bf16': 2.0 ** -5, 'f16': 2.0 ** -8}[spec['dtype']] * most
+        check(got.shape == x.shape, '%s has the shape %s, not %s' % (name, got.shape, x.shape))
+        with np.errstate(all='ignore'): part = np.where(got == x, 0, np.abs(got - x) / may)
+        part = np.where(np.isnan(part), np.inf, part)
+        at = np.unravel_index(np.argmax(part), part.shape)
+        check(part[at] <= 1, '%s%s is %.9g, not %.9g: off by %.3g times what is allowed; %d of %d are off' % (
+            name, list(map(int, at)), got[at], x[at], part[at], (part > 1).sum(), part.size))
+        largest = max(largest, part[at])
+    return largest
+
+
+def learned(spec, P):
+    """The parameters that have a gradient: not those from a seed, nor integers."""
+    text = str(spec['similarity'])
+    return [n for n, x in sorted(P.items()) if n not in ('q', 'k', 'v', 'dout') and x.dtype.kind == 'f'
+            and not (n == 'features.w' and 'favor_' in text) and not (n.startswith('sketch') and 'learned' not in text)]
+
+
+def write_spec(folder, spec):
+    path = os.path.join(folder, spec['name'] + '.yaml')
+    with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
+    return path, {'dtype': 'f32'} | definitions.load(path)
+
+
+def case(folder, suite, spec, shapes, seed, target):
+    if suite.without: raise Skip(suite.without)
+    lacks = missing_flags(target or 'native')
+    if lacks: raise Skip('this processor lacks ' + lacks)
+    path, spec = write_spec(folder, spec)
+    largest = 0.0
+    for at, shape in enumerate(shapes):
+        d = '%s/%d' % (folder, at)
+        P = inputs(d + '/in', spec, shape, seed + at)
+        # most cases are compiled with -O1, in a fifth of the time
+        slower_too = spec['dtype'] == 'bf16' and at % 2  # with products of bf16, if there are any
+        flags = ('-O0' if seed // 10 % 16 else '-O2') + (' ' + SLOWER_TOO if slower_too else '')
+        line = ['env', 'ATTNC_CFLAGS=' + flags, suite.attnc, 'run', path, '--in', d + '/in', '--out', d + '/out',
+                '--threads', 1 + at % 3]
+        here = target or ('native' if slower_too or '-O2' in flags else None)
+        done = execute(line + (['--target', here] if here else []), env=suite.environment)
+        check(done.returncode == 0, 'exit status %d: %s' % (done.returncode, done.stderr.strip()[:600]))
+        try:
+            made = {n: np.load('%s/out/%s.npy' % (d, n)) for n in [*WANTED, *('d' + n for n in learned(spec, P))]}
+            for n in learned(spec, P):
+                check(made['d' + n].dtype == (np.float64 if spec['dtype'] == 'f64' else np.float32),
+                      'd%s is %s' % (n, made['d' + n].dtype))
+            made = {n: x.astype(np.float64) for n, x in made.items()}
+            largest = max(largest, judge(spec, P, made))
+        except Failure as failure:
+            raise Failure('B%d H%d G%d nq%d nk%d: %s' % (*shape, failure))
+    return '(%d shapes, largest error %.2f of what is allowed)' % (len(shapes), largest)
+
+
+def caller(folder, suite, spec, shape, seed, target='generic', plant=lambda P: None):
+    """Makes a function that calls the kernel's forward and backward, q, k, v and dout of a sample, in which `plant`
+    changes arrays, and the names of all gradients."""
+    path, spec = write_spec(folder, spec)
+    library = compiled(suite, path, folder, target, '-O1' if seed % 2 else '-O0', compiler('clang')).library
+    name = spec['name']
+    P = inputs(folder + '/in', spec, shape, seed)
+    plant(P)
+    of_params = learned(spec, P)
+    everything = (*WANTED, *('d' + n for n in of_params))
+    real = np.float64 if spec['dtype'] == 'f64' else np.float32
+    sample = [np.ascontiguousarray(P[n], real) for n in ('q', 'k', 'v', 'dout')]
+    for function in 'saved', 'backward_workspace', 'workspace':
+        getattr(library, '%s_%s' % (name, function)).restype = ctypes.c_size_t
+
+    order = [n for n in open('%s/%s.h' % (folder, name)).read().split('_params {')[1].split('}')[0].split()]
+    params = {n: np.ascontiguousarray(P[n], real if P[n].dtype.kind == 'f' else np.int32) for n in sorted(
+        set(P) - {'q', 'k', 'v', 'dout'}, key=lambda n: order.index('*%s;' % n.replace('.', '_')))}
+
+    def pointers(arrays):
+        arrays = [None if x is None else x.ctypes.data for x in arrays]
+        return (ctypes.c_void_p * (len(arrays) + 1))(*arrays)
+
+    def memory(n):
+        whole = np.full(n + 64, 0xff, np.uint8)
+        return whole[-whole.ctypes.data % 64:][:n]
+
+    def call(threads, wanted, saves, apart, given=sample):
+        q, k, v, dout = given
+        room = lambda x: np.full((*x.shape[:-1], x.shape[-1] + (3 if apart else 0)), np.nan, real)[..., :x.shape[-1]]
+        dq, dk, dv = (room(x) for x in (q, k, v))
+        by_param = {n: np.full(x.shape, np.nan, real) for n, x in params.items() if n in of_params}
+        problem = Problem(*shape, threads=threads)
+        out = np.empty_like(dout)
+        saved = memory(library[name + '_saved'](ctypes.byref(problem))) if saves else None
+        if saves: problem.saved, problem.saved_bytes = saved.ctypes.data, saved.size
+        problem.dq, problem.dk, problem.dv = (Strides(*(stride // x.itemsize for stride in x.strides[:3]))
+                                              for x in (dq, dk, dv))
+        work = memory(library[name + '_workspace'](ctypes.byref(problem)))
+        problem.workspace_bytes = work.size
+        pointer = lambda x: ctypes.c_void_p(x.ctypes.data)
+        error = library[name + '_forward'](ctypes.byref(problem), pointers(params.values()), *map(pointer, (q, k, v, out, work)))
+        check(error == 0, 'forward: %d' % error)
+        work = memory(library[name + '_backward_workspace'](ctypes.byref(problem)))
+        problem.workspace_bytes = work.size
+        gradients = [pointer(x) if n in wanted else None for n, x in zip(WANTED, (dq, dk, dv))]
+        of_wanted = [x if 'd' + n in wanted else None for n, x in by_param.items()]
+        of_wanted = None if saves and not any(x is not None for x in of_wanted) else pointers(of_wanted)
+        backward = lambda: library[name + '_backward'](
+            ctypes.byref(problem), pointers(params.values()), *map(pointer, (q, k, v, out, dout)), *gradients,
+            of_wanted, pointer(work))
+        error = backward()
+        check(error == 0, 'backward: %d' % error)
+        problem.workspace_bytes -= 1
+        error = backward()
+        check(error == -4, 'a workspace that is too small: %d' % error)
+        made = dict(zip(WANTED, (dq, dk, dv))) | {'d' + n: x for n, x in by_param.items()}
+        for n, x in made.items(): check(np.isnan(x).all() or n in wanted, n + ' is not wanted, but written')
+        return {n: np.ascontiguousarray(x) for n, x in made.items() if n in wanted}
+
+    return call, sample, everything
+
+
+def same(a, b):
+    return a.keys() == b.keys() and all(a[n].tobytes() == b[n].tobytes() for n in a)
+
+
+def bits(folder, suite, spec, shape, seed):
+    """The bits are equal for any number of threads, for each subset of gradients, with and without saved values, and
+    for rows that are not adjacent."""
+    call, _, everything = caller(folder, suite, spec, shape, seed)
+    first = call(1, everything, True, False)
+    for threads, saves, apart in (2, 1, 0), (3, 1, 1), (7, 1, 0), (1, 0, 0), (3, 0, 1):
+        check(same(call(threads, everything, saves, apart), first),
+              '%d threads, saved %d, apart %d: other bits' % (threads, saves, apart))
+    subsets = [s for count in range(3) for s in itertools.combinations(WANTED, count)]
+    subsets += [(n,) for n in everything[3:]] + [everything[3::2], everything[1::2], everything[3:]]
+    for wanted in subsets if everything[3:] else subsets[:7]:
+        check(same(call(2, wanted, True, False), {n: first[n] for n in wanted}),
+              'other bits where %s alone are wanted' % (wanted,))
+    return ''
+
+
+def subsets(folder, suite, spec, shape, seed, target):
+    """All subsets of dq, dk and dv, with all, none and each of the gradients with respect to learned parameters,
+    have the same bits, on one thread and on three in turn, with saved values and without."""
+    lacks = missing_flags(target)
+    if lacks: raise Skip('this processor lacks ' + lacks)
+    call, _, everything = caller(folder, suite, spec, shape, seed, target)
+    first, of_params = [call(2, everything, saves, False) for saves in (False, True)], everything[3:]
+    tried = {(*wanted, *more) for count in range(4) for wanted in itertools.combinations(WANTED, count)
+             for more in ((), of_params, *((n,) for n in of_params))}
+    for n, wanted in enumerate(sorted(tried)):
+        saves = n // 2 % 2
+        check(same(call(1 + n % 2 * 2, wanted, saves, False), {n: first[saves][n] for n in wanted}),
+              'other bits where %s are wanted' % (wanted,))
+    return '(%d subsets)' % len(tried)
+
+
+def unseen(folder, suite, spec, shape, seed):
+    """Infinity and NaN in a query or a key reach no gradient of rows that do not see it, nor change their bits. The
+    mask is causal."""
+    call, sample, _ = caller(folder, suite, spec, shape, seed)
+    queries, keys = np.s_[..., :-1, :], np.s_[..., shape[4] - shape[3] + 1:, :]
+    for bad in np.nan, np.inf:
+        for at, row, reached, untouched in ((1, -1, 'dq', {'dq': queries}), (2, -1, 'dq', {'dq': queries}),
+                                            (0, 0, 'dk', {'dk': keys, 'dv': keys}),
+                                            (3, 0, 'dv', {'dk': keys, 'dv': keys})):
+            made = []
+            for value in 0, bad:
+                given = [x.copy() for x in sample]
+                given[at][..., row, 1] = value
+                made.append(call(2, WANTED, True, False, given))
+            said = '%s in %s' % (bad, ('q', 'k', 'v', 'dout')[at])
+            for name, part in untouched.items():
+                check(made[0][name][part].tobytes() == made[1][name][part].tobytes(), said + ' changes ' + name)
+            check(not np.isfinite(made[1][reached]).all(), said + ' reaches nothing')
+    return ''
+
+
+def minus_infinity(folder, suite, spec, shape, seed):
+    """A bias of -inf hides a key as the mask does: gradients equal those under `causal`, also for rows that see
+    nothing."""
+    n_q, n_k = shape[3:]
+    ahead = np.arange(n_k) > np.arange(n_q)[:, None] + n_k - n_q
+    check(ahead.all(-1).any(), 'every row sees something')
+
+    def hide(P):
+        P['bias'] = np.where(ahead, -np.inf, P['bias'])
+
+    made = []
+    for mask, plant in ('causal', lambda P: None), ('none', hide):
+        own = os.path.join(folder, mask)
+        os.mkdir(own)
+        call, _, everything = caller(own, suite, spec | {'mask': mask, 'name': 'bias_' + mask}, shape, seed, plant=plant)
+        made += [call(2, everything, saves, False) for saves in (True, False)]
+    for name, wanted in made[0].items():
+        for got in made[1:]:
+            error = np.abs(got[name] - wanted).max() / np.abs(wanted).max()
+            check(error <= EPSILON[spec['dtype']], '%s is off by %.3g of its largest element' % (name, error))
+    return ''
+
+
+def driver(suite, key, line, name):
+    """The program that calls the kernel's backward."""
+    objects = suite.objects.of(key, [*line, '-DKERNEL=kernel_under_test'],
+                               [*runtime_sources(), os.path.join(HERE, 'backward_driver.c')])
+    return [*objects, '-Wl,--defsym=kernel_under_test=%s_kernel' % name, '-lm']
+
+
+def memory(folder, suite, spec):
+    """The kernel accesses only bytes of its arrays."""
+    path, spec = write_spec(folder, spec)
+    name = spec['name']
+    done_well([suite.attnc, path, '-o', folder, '--target', 'native'], folder)
+    line = [compiler('clang'), '-O0', '-g1', *SANITIZED]
+    done_well([*line, '-I', RUNTIME, '-I', folder, '-o', 'driver', name + '.c', *driver(suite, 'memory', line, name)],
+              folder)
+    done = execute(['./driver'], cwd=folder, timeout=600)
+    check(done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:])
+    return ''
+
+
+def checked(folder, suite, spec, spoil):
+    """`attnc check` finds wrong gradients; `spoil`: a compiler that makes them wrong."""
+    path, spec = write_spec(folder, spec)
+    environment = dict(suite.environment)
+    if spoil:
+        with open(folder + '/spoiling-cc', 'w') as f:
+            f.write('#!/bin/sh\nfor word; do case $word in *.c) sed -i "%s" "$word" ;; esac; done\nexec gcc "$@" -O0\n'
+                    % spoil)
+        os.chmod(folder + '/spoiling-cc', 0o755)
+        environment |= {'ATTNC_CC': 'spoiling-cc', 'PATH': folder + os.pathsep + environment['PATH'],
+                        'XDG_CACHE_HOME': folder + '/cache'}
+    done = execute([suite.attnc, 'check', path, '--lengths', '1,7,20', '--heads', '2/1', '--verbose'], env=environment, timeout=600)
+    check(done.returncode == (1 if spoil else 0), 'exit status %d: %s%s' % (done.returncode, done.stdout, done.stderr))
+    lines = [line for line in done.stdout.splitlines() if 'gradients' in line and 'some of' not in line]
+    check(len(lines) == 2 and ('WRONG' in lines[1]) == bool(spoil), done.stdout)
+    return ''
+
+
+def main():
+    suite = Suite(__doc__.split('\n')[0])
+    suite.objects = Objects(suite.folder)
+    suite.environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(suite.folder, 'cache'))
+    suite.without = autograd() if not suite.options.list else ''
+    base = OPTIONS | {'block': 16, 'shape': {'head_dim': 24, 'value_dim': 40}}
+    dtypes = ['f32', 'f64', 'f32', 'bf16', 'f32', 'f16']
+    for n, (name, similarity) in enumerate(SIMILARITY.items()):
+        for m, mask in enumerate(('causal', 'none') if n % 2 else ('causal',)):
+            spec = base | {'name': 's%d' % n, 'similarity': similarity, 'mask': mask, 'dtype': dtypes[(n + m) % 6]}
+            suite.case('similarity/%s-%s' % (name, mask), case, suite, spec, SHAPES[n % 3::3], 10 * n,
+                       OTHER_TARGETS[n % len(OTHER_TARGETS)] if n % 3 == 0 else None)
+    for n, (name, mask) in enumerate(MASKS.items()):
+        spec = base | {'name': 'm%d' % n, 'similarity': ['softmax', SIMILARITY['polynomial_2']][n % 2], 'mask': mask,
+                       'dtype': dtypes[n % 6], 'shape': {'head_dim': 16}}
+        suite.case('mask/' + name, case, suite, spec, SHAPES[n % 2::2], 10 * n + 5,
+                   OTHER_TARGETS[n % len(OTHER_TARGETS)] if n % 3 == 1 else None)
+    for n, (name, prepare) in enumerate(PREPARE.items()):
+        spec = base | {'name': 'p%d' % n, 'similarity': ['softmax', SIMILARITY['polynomial_4']][n % 2],
+                       'prepare': prepare, 'mask': 'causal', 'dtype': dtypes[n % 2]}
+        suite.case('prepare/' + name, case, suite, spec, SHAPES[n % 4::4], 10 * n + 7, None)
+    for n, similarity in enumerate([SIMILARITY['polynomial_2'], SIMILARITY['custom'], SIMILARITY['square']]):
+        spec = base | {'name': 'n%d' % n, 'similarity': similarity, 'normalize': 'none', 'dtype': dtypes[n],
+                       'mask': 'causal'}
+        suite.case('unnormalized/%d' % n, case, suite, spec, SHAPES[n::3], 10 * n + 9, None)
+    for n, (name, (similarity, mask)) in enumerate(LINEAR.items()):
+        spec = base | {'name': 'l%d' % n, 'similarity': similarity, 'mask': mask, 'dtype': dtypes[n % 6],
+                       'algorithm': 'linear',
+                       'shape': {'head_dim': 5 if name == 'square-causal' else 12, 'value_dim': 20}}
+        if 'decay' in name: spec |= {'normalize': 'none'}
+        if 'decay_of_heads' in name: spec |= {'prepare': ['rope', {'layernorm': {}}]}
+        # the weight of one key may nearly vanish, and its features then have larger errors than its inputs explain
+        shapes = SHAPES if name.startswith(('elu', 'favor')) else [s for s in SHAPES if s[4] > 1]
+        suite.case('linear/' + name, case, suite, spec, shapes, 10 * n + 3, OTHER_TARGETS[n % len(OTHER_TARGETS)] if n % 3 == 0 else None)
+    many_axes = base | {'name': 'many', 'algorithm': 'linear', 'shape': {'head_dim': 2, 'value_dim': 20}, 'dtype': 'f64',
+                        'similarity': {'polynomial_square': {'degree': 5, 'coefficients': [0, 0, -0.25, 1, 0.5, 2]}}}
+    suite.case('linear/many_axes', case, suite, many_axes, SHAPES[:1], 1, None)
+    for n, (name, mask) in enumerate((('softmax', 'causal'), ('polynomial_4', 'none'), ('alibi', MASKS['window']),
+                                      ('polynomial_2', 'causal'), ('elu_plus_one', MASKS['random']))):
+        spec = base | {'name': 'bits%d' % n, 'similarity': SIMILARITY[name], 'mask': mask, 'dtype': dtypes[n % 2],
+                       'shape': {'head_dim': 8}}
+        suite.case('bits/' + name, bits, suite, spec, (2, 4, 2, 135, 150), n)
+        suite.case('bits/one_head_' + name, bits, suite, spec | {'name': 'head%d' % n}, (1, 2, 1, 700, 710), n)
+        if mask == 'causal':
+            suite.case('unseen/' + name, unseen, suite, spec | {'name': 'unseen'}, (1, 2, 1, 150, 170), n)
+    for n, name in enumerate(('elu_plus_one-causal', 'elu_plus_one-none', 'decay-prefix_lm')):
+        spec = base | {'name': 'bits_linear%d' % n, 'similarity': LINEAR[name][0], 'mask': LINEAR[name][1],
+                       'algorithm': 'linear', 'dtype': dtypes[n % 2], 'shape': {'head_dim': 8}}
+        suite.case('bits/linear-' + name, bits, suite, spec, (2, 4, 2, 135, 150), n)
+    own_states = base | {'name': 'own_states', 'similarity': LINEAR['decay_of_heads-causal'][0], 'mask': 'causal',
+                         'normalize': 'none', 'algorithm': 'linear', 'shape': {'head_dim': 6}}
+    # if a head shares its keys with no other, its gradient is written directly to the output
+    suite.case('bits/own_states_alone', bits, suite, own_states | {'name': 'own_states_alone'}, (2, 3, 3, 70, 90), 1)
+    suite.case('bits/own_states', bits, suite, own_states, (1, 4, 2, 70, 90), 1)
+    suite.case('memory/own_states', memory, suite, own_states)
+    for n, (name, (prepare, similarity, mask)) in enumerate(LEARNED.items()):
+        spec = base | {'name': 'l%d' % n, 'similarity': similarity, 'mask': mask, 'dtype': dtypes[n % 6],
+                       'shape': {'head_dim': 16, 'value_dim': 24} if n % 2 else {'head_dim': 10}}
+        if prepare: spec['prepare'] = prepare
+        suite.case('learned/' + name, case, suite, spec, SHAPES[n % 3::3], 10 * n + 3,
+                   OTHER_TARGETS[n % len(OTHER_TARGETS)] if n % 3 == 0 else None)
+    for n, (name, (prepare, similarity, mask)) in enumerate(LEARNED_LINEAR.items()):
+        spec = base | {'name': 'll%d' % n, 'similarity': similarity, 'mask': mask, 'dtype': dtypes[n % 6],
+                       'algorithm': 'linear', 'shape': {'head_dim': 8, 'value_dim': 12} if n % 2 else {'head_dim': 6}}
+        if prepare: spec['prepare'] = prepare
+        suite.case('learned/linear_' + name, case, suite, spec, SHAPES[n % 3::3], 10 * n + 3,
+                   OTHER_TARGETS[n % len(OTHER_TARGETS)] if n % 3 == 0 else None)
+    short = [(2, 4, 2, 37, 65), (1, 3, 1, 67, 20), (1, 1, 1, 1, 1), (2, 2, 2, 5, 70)]
+    for n, (name, (prepare, similarity, length)) in enumerate(PROJECTED.items()):
+        spec = base | {'name': 'project%d' % n, 'similarity': similarity, 'project': {'linformer': {'size': length}},
+                       'dtype': dtypes[n % 6], 'shape': {'head_dim': 8, 'value_dim': 5} if n % 2 else {'head_dim': 6}}
+        del spec['block'], spec['algorithm']
+        if prepare: spec['prepare'] = prepare
+        shapes = short if name in ('softmax', 'elu_plus_one') else [s for s in short if s[4] > 1]
+        suite.case('project/' + name, case, suite, spec, shapes, 10 * n + 3, OTHER_TARGETS[n % len(OTHER_TARGETS)] if n % 3 == 0 else None)
+        if name == 'cap': suite.case('bits/project_' + name, bits, suite, spec | {'name': 'bits'}, (2, 4, 2, 70, 81), n)
+        if name == 'softmax':
+            suite.case('memory/project_' + name, memory, suite, spec | {'name': 'memory_p'})
+    for n, name in enumerate(('sketch_local', 'affine', 'hedgehog')):
+        prepare, similarity, mask = LEARNED_LINEAR[name]
+        spec = base | {'similarity': similarity, 'mask': mask, 'dtype': dtypes[n % 2], 'algorithm': 'linear',
+                       'shape': {'head_dim': 6}}
+        if prepare: spec['prepare'] = prepare
+        suite.case('bits/learned_linear_' + name, bits, suite, spec | {'name': 'bits_ll%d' % n}, (2, 4, 2, 135, 150), n)
+        if prepare: suite.case('memory/learned_linear_' + name, memory, suite, spec | {'name': 'memory_ll%d' % n})
+    for n, name in enumerate(('hedgehog', 'sketch_local', 'square', 'affine', 'bias')):
+        prepare, similarity, mask = LEARNED[name]
+        spec = base | {'name': 'bits_learned%d' % n, 'similarity': similarity, 'mask': mask, 'dtype': dtypes[n % 2],
+                       'shape': {'head_dim': 8}}
+        if prepare: spec['prepare'] = prepare
+        suite.case('bits/learned_' + name, bits, suite, spec, (2, 4, 2, 135, 150), n)
+    for dtype in 'f32', 'f64':
+        spec = base | {'similarity': LEARNED['bias'][1], 'shape': {'head_dim': 8}, 'dtype': dtype}
+        suite.case('minus_infinity/' + dtype, minus_infinity, suite, spec, (2, 4, 2, 150, 130), 1)
+    for n, (name, (form, prepare, similarity, mask)) in enumerate(SUBSETS.items()):
+        spec = base | {'similarity': similarity, 'mask': mask, 'shape': {'head_dim': 6, 'value_dim': 9}} | form
+        if prepare: spec['prepare'] = prepare
+        if 'project' in spec: del spec['block'], spec['mask']
+        for m, target in enumerate(targets_of(MACHINE, 'any')):
+            suite.case('subsets/%s-%s' % (name, target), subsets, suite,
+                       spec | {'name': 'subsets%d' % n, 'dtype': dtypes[(n + m) % 2]},
+                       (3, 2, 1, 1, 1) if 'short' in name else (2, 4, 2, 45, 61), 2 * n, target)
+    for n, mask in enumerate(('causal', {'any': [{'window': {'left': 20}}, {'random': {'block': 16, 'count': 2}}]})):
+        spec = base | {'name': 'memory%d' % n, 'similarity': 'softmax', 'mask': mask, 'dtype': dtypes[n],
+                       'shape': {'head_dim': 5, 'value_dim': 7}}
+        suite.case('memory/%d' % n, memory, suite, spec)
+    for n, name in enumerate(('elu_plus_one-blocks', 'elu_plus_one-none', 'decay-causal')):
+        spec = base | {'name': 'memory_linear%d' % n, 'similarity': LINEAR[name][0], 'mask': LINEAR[name][1],
+                       'algorithm': 'linear', 'dtype': dtypes[n], 'shape': {'head_dim': 5, 'value_dim': 7}}
+        suite.case('memory/linear-' + name, memory, suite, spec)
+    for n, name in enumerate(('hedgehog', 'sketch_local', 'square_5', 'affine', 'bias')):
+        prepare, similarity, mask = LEARNED[name]
+        spec = base | {'name': 'memory_learned%d' % n, 'similarity': similarity, 'mask': mask, 'dtype': dtypes[n],
+                       'shape': {'head_dim': 6, 'value_dim': 7}}
+        if prepare: spec['prepare'] = prepare
+        suite.case('memory/learned_' + name, memory, suite, spec)
+    for name, spoil in ('partial', 's/if (partial_0) {/if (0) {/'), ('total', 's/if (dfeatures_wq) {/if (0) {/'):
+        spec = base | {'name': 'wrong', 'similarity': LEARNED['hedgehog'][1], 'shape': {'head_dim': 8}}
+        suite.case('check/wrong_' + name, checked, suite, spec, spoil)
+    for n, name in enumerate(('softmax', 'polynomial_4', 'modify', 'elu_plus_one', 'custom', 'sketch_local')):
+        spec = base | {'name': 'c%d' % n, 'similarity': SIMILARITY[name], 'mask': 'causal', 'dtype': dtypes[n],
+                       'shape': {'head_dim': 8}}
+        suite.case('check/' + name, checked, suite, spec, None)
+    for name, spoil in ('dq', 's/if (sum_0) {/if (0) {/'), ('dv', 's/if (dv) {/if (0) {/'):
+        spec = base | {'name': 'wrong', 'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 8}}
+        suite.case('check/wrong_' + name, checked, suite, spec, spoil)
+    return suite.run()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

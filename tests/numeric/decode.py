@@ -1,0 +1,606 @@
+#!/usr/bin/python3
+"""Sequences that grow: the output of `extend` in random pieces is compared with definitions.py for the whole sequence,
+and with other pieces; a state is compared with a list of tokens; damaged states are refused.
+
+All specs in specs/ whose queries see no later keys, and one of each other kind with a causal mask.
+"""
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
+os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+import numpy as np
+import yaml
+
+import definitions
+from answers import draw
+from kernel import SANITIZED, Objects, State, best_target, compiled
+from processor import missing_flags
+from suite import ROOT, Skip, Suite, check, compiler, execute
+
+SPECS = os.path.join(ROOT, 'specs')
+CAPACITY, SINGLE = 170, 10
+WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wconversion', '-Werror']
+ONE_TILE = 96   # keys: chunks up to this size are one tile
+EFOLD, ESTATE, ECAPACITY, ELENGTH, EPROBLEM, EPOINTER = -15, -12, -13, -14, -1, -2
+
+
+def library():
+    """The specs by name, with a mask that can be decoded."""
+    for file in sorted(os.listdir(SPECS)):
+        if not file.endswith('.yaml'):
+            continue
+        with open(os.path.join(SPECS, file)) as f:
+            spec = yaml.safe_load(f)
+        if 'project' in spec or 'dense' in str(spec['similarity']):   # each call needs all keys, or all queries
+            continue
+        if 'random' in str(spec.get('mask')):
+            spec['mask']['any'][-1]['random']['causal'] = True
+        spec['shape'] = {'head_dim': 16, 'value_dim': 24}
+        if spec.get('block', 0) > 64:
+            spec['block'] = 64
+        if 'learned' in file:   # large learned networks take definitions.py a minute
+            spec['similarity']['polysketch']['sketch'] = 8
+        yield file[:-5], spec
+
+
+OWN = {
+    # a ring buffer that moves, over the keys that a block of queries reads; several periods of a dilated window
+    'ring': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': {'window': {'left': 37}},
+             'shape': {'head_dim': 8, 'value_dim': 24}},
+    'ring_dilated': {'similarity': {'softmax': {'bias': 'alibi'}}, 'mask': {'window': {'left': 9, 'dilation': 5}},
+                     'shape': {'head_dim': 16}},
+    'ring_blocks': {'similarity': 'softmax', 'shape': {'head_dim': 8}, 'dtype': 'f64',
+                    'mask': {'all': ['causal', {'block_window': {'block': 24, 'left': 1}}]}},
+    'sinks': {'similarity': {'polynomial': {'degree': 2}}, 'algorithm': 'quadratic', 'shape': {'head_dim': 8},
+              'mask': {'all': ['causal', {'any': [{'window': {'left': 30}}, {'global': {'count': 3}}]}]}},
+    'sinks_rope': {'prepare': ['rope'], 'similarity': {'softmax': {'bias': 'alibi'}},
+                   'mask': {'any': [{'all': [{'prefix': {'length': 5}}, 'causal']},
+                                    {'all': [{'not': {'expr': 'j > i'}}, {'block_window': {'block': 16, 'left': 1}}]}]},
+                   'shape': {'head_dim': 16, 'value_dim': 24}},
+    'sinks_dilated': {'similarity': 'softmax', 'shape': {'head_dim': 8}, 'dtype': 'f64',
+                      'mask': {'all': ['causal', {'any': [{'window': {'left': 9, 'dilation': 3}},
+                                                          {'global': {'tokens': [0, 4, 20]}}]}]}},
+    'sinks_only': {'similarity': 'softmax', 'shape': {'head_dim': 8}, 'dtype': 'f16',
+                   'mask': {'all': ['causal', {'prefix': {'length': 70}}]}},
+    'drawn': {'similarity': 'softmax', 'shape': {'head_dim': 8},
+              'mask': {'all': ['causal', {'any': [{'block_window': {'block': 16}},
+                                                  {'random': {'block': 16, 'count': 2, 'causal': True}}]}]}},
+    'recent': {'prepare': ['rope'], 'similarity': {'linear': {'features': {'favor_positive': {'count': 16}}}},
+               'mask': {'all': ['causal', {'block_window': {'block': 20, 'left': 2}}]}, 'algorithm': 'linear',
+               'shape': {'head_dim': 16, 'value_dim': 24}},
+    'window_carried': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': {'window': {'left': 50}},
+                       'shape': {'head_dim': 8}},
+    'carried_f64': {'prepare': ['rope'], 'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal',
+                    'algorithm': 'linear', 'shape': {'head_dim': 24, 'value_dim': 5}, 'dtype': 'f64'},
+    'carried_rope': {'prepare': ['rope', 'layernorm'], 'similarity': {'polysketch': {'degree': 4, 'sketch': 8,
+                                                                                     'local': 'exact'}},
+                     'block': 48, 'mask': 'causal', 'algorithm': 'linear', 'shape': {'head_dim': 16, 'value_dim': 13},
+                     'dtype': 'bf16'},
+    'carried_wide': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'algorithm': 'linear',
+                     'shape': {'head_dim': 8, 'value_dim': 12}},
+    'carried_documents': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'block': 16,
+                          'mask': {'all': ['document', 'causal']}, 'algorithm': 'linear',
+                          'shape': {'head_dim': 8, 'value_dim': 24}},
+    # keys that are stored prepared: all of them, the first and the last ones, read by either form
+    'prepared_rope': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': 'causal',
+                      'shape': {'head_dim': 18, 'value_dim': 7}},
+    'prepared_halves': {'prepare': ['l2norm', {'rope': {'pairs': 'halves', 'base': 500}}, {'scale': {'by': 3}}],
+                        'similarity': {'softmax': {'bias': 'alibi'}}, 'mask': 'causal', 'dtype': 'f64',
+                        'shape': {'head_dim': 16, 'value_dim': 24}},
+    'prepared_l2norm': {'prepare': ['l2norm'], 'similarity': {'polynomial': {'degree': 4}}, 'mask': 'causal',
+                        'algorithm': 'quadratic', 'shape': {'head_dim': 8},
+                        'schedule': [{'tile_q': 32}, {'from': 60, 'tile_k': 48}]},
+    'prepared_sinks': {'prepare': [{'layernorm': {'affine': True}}, 'rope'], 'similarity': 'softmax',
+                       'mask': {'all': ['causal', {'any': [{'window': {'left': 30}}, {'global': {'count': 3}}]}]},
+                       'shape': {'head_dim': 24, 'value_dim': 5}},
+    'prepared_linear': {'prepare': ['l2norm', 'rope'], 'similarity': {'linear': {'features': 'elu_plus_one'}},
+                        'mask': {'expr': 'j <= i && (i - j < 40 || j % 7 == 0)'}, 'shape': {'head_dim': 8}},
+    'unprepared_f16': {'prepare': ['rope'], 'similarity': 'softmax', 'mask': 'causal', 'dtype': 'f16',
+                       'shape': {'head_dim': 16}},
+    # heads that see different keys; remainders
+    'heads': {'similarity': 'softmax', 'mask': {'expr': 'j <= i && (h >= 1 || i - j < 23)'}, 'shape': {'head_dim': 8}},
+    'heads_ring': {'prepare': ['rope'], 'similarity': 'softmax', 'shape': {'head_dim': 8},
+                   'mask': {'expr': 'j <= i && i - j < (h % 2 == 0 ? 9 : 31)'}},
+    'congruent': {'similarity': 'softmax', 'mask': {'expr': 'j <= i && i % 16 == j % 16'}, 'shape': {'head_dim': 8}},
+    'near': {'similarity': 'softmax', 'shape': {'head_dim': 8},
+             'mask': {'expr': 'j <= i && i / 32 - j / 32 <= 1 && i % 32 - j % 32 <= 2 && j % 32 - i % 32 <= 2'}},
+    'expression': {'similarity': {'custom': {'weight': '(1 + s) * (1 + s)'}}, 'shape': {'head_dim': 4},
+                   'mask': {'expr': 'j <= i && (i - j < 40 || j % 7 == 0)'}},
+}
+
+
+# Sequences that exceed the capacity of a state.
+LONG = dict.fromkeys(['ring', 'ring_dilated', 'heads', 'heads_ring', 'near', 'sinks', 'sinks_rope', 'sinks_dilated', 'sinks_only',
+                      'prepared_sinks'], 420)
+EVERY = ['prepared_rope']   # their states keep all keys, and can go back to any length
+# Specs whose state keeps the first and the last keys: the number of first keys, and of keys before a query.
+SINKS = {'sinks': (3, 30), 'sinks_rope': (5, 31), 'sinks_dilated': (21, 27), 'sinks_only': (70, 0)}
+
+# Specs whose states can be joined: True if keys do not depend on their position, and on their order.
+SMALL = {'head_dim': 8, 'value_dim': 12}
+FOLDED = {
+    'sums': ({'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'algorithm': 'linear',
+              'shape': SMALL}, True, True),
+    'maxima': ({'similarity': {'linear': {'features': {'favor_positive': {'count': 16}}}}, 'mask': 'causal',
+                'algorithm': 'linear', 'shape': SMALL}, True, True),
+    'decay': ({'similarity': {'custom': {'weight': '(1 + s) * (1 + s) * pow(1 - pow(2, -5 - h), i - j)'}},
+               'mask': 'causal', 'algorithm': 'linear', 'shape': SMALL, 'dtype': 'f64'}, True, False),
+    'rope': ({'prepare': ['rope'], 'similarity': {'custom': {'weight': 's * pow(1 - pow(2, -3 - h), i - j)'}},
+              'normalize': 'none', 'mask': 'causal', 'algorithm': 'linear', 'shape': SMALL}, False, False),
+    'local': ({'similarity': {'polynomial': {'degree': 2}}, 'mask': 'causal', 'algorithm': 'linear', 'shape': SMALL},
+              True, True),
+}
+
+
+def cases():
+    for name, spec in library():
+        yield name, spec
+    yield from OWN.items()
+
+
+class Grown:
+    """One kernel, and a batch of sequences that end at different lengths."""
+
+    def __init__(self, suite, folder, name, spec, level='-O0', n=CAPACITY, target=best_target()):
+        self.spec, self.folder = {'dtype': 'f32'} | dict(spec, emit=['forward', 'decode']), folder
+        if self.spec.get('mask', 'none') == 'none':
+            self.spec['mask'] = 'causal'
+        path = os.path.join(folder, name + '.yaml')
+        self.write(path)
+        if execute([suite.attnc, path, '--stdout', '--emit', 'h']).returncode:   # the mask looks ahead
+            self.spec['mask'] = {'all': ['causal', self.spec['mask']]}
+            self.write(path)
+        self.kernel = compiled(suite, path, folder, target, level, compiler('clang'))
+        self.spec = definitions.load(path)
+        with open(path[:-5] + '.c') as f:
+            chunk = re.search(r'[.]chunk = (\d+)', f.read())
+        # If a chunk of a carried state is one tile of keys, a row adds the same numbers in the same order. Other forms
+        # add tiles up to the last key that a query of the tile sees.
+        self.cut_alike = chunk and int(chunk.group(1)) <= ONE_TILE
+        rng = self.rng = np.random.default_rng(sum(map(ord, name)))
+        self.heads = (4, 2) if rng.random() < 0.5 else (3, 3)
+        if name == 'retention':
+            self.heads = (4, 2)
+        self.batch, self.n = 2, n
+        self.answer = draw(self.spec, os.path.join(folder, 'data'), (*self.heads, n, n, self.batch), 1)
+        arrays = dict(self.answer.arrays)
+        # products of bf16 pairs round the weights
+        self.beside = 2.0 ** -8 * self.answer.scale if self.spec['dtype'] == 'bf16' and not chunk else 0.0
+        self.q, self.k, self.v = (arrays.pop(x) for x in 'qkv')
+        self.P = arrays
+
+    def write(self, path):
+        with open(path, 'w') as f:
+            yaml.safe_dump(self.spec, f, sort_keys=False)
+
+    def state(self, **more):
+        return State(self.kernel, self.P, self.batch, *self.heads, capacity=self.n, **more)
+
+    def grow(self, state, out, upto, sizes):
+        """Calls extend until every sequence has the length in `upto`; rows after the number of tokens of a call may
+        not be read or written."""
+        at = np.array([state.length(b) for b in range(self.batch)])
+        while (at < upto).any():
+            lengths = np.minimum([next(sizes) for _ in at], np.subtract(upto, at))
+            n = int(lengths.max()) + int(self.rng.integers(3))
+            given = [np.full(x.shape[:2] + (n,) + x.shape[3:], np.nan) for x in (self.q, self.k, self.v)]
+            for b, m in enumerate(lengths):
+                for to, x in zip(given, (self.q, self.k, self.v)):
+                    to[b, :, :m] = x[b, :, at[b]:at[b] + m]
+            made = state.extend(*given, lengths)
+            for b, m in enumerate(lengths):
+                check(np.isnan(made[b, :, m:]).all(), 'rows beyond those of a call were written')
+                out[b, :, at[b]:at[b] + m] = made[b, :, :m]
+            at = at + lengths
+            check([state.length(b) for b in range(self.batch)] == list(at), 'a length is not what was added')
+
+    def cut(self, sizes, **more):
+        out = np.full(self.answer.expected.shape, np.nan)
+        self.grow(self.state(**more), out, [self.n] * self.batch, sizes)
+        return out
+
+
+def some_sizes(rng):
+    while True:
+        yield int(rng.choice([0, 1, 1, 2, 5, int(rng.integers(1, 201))]))
+
+
+def always(n):
+    while True:
+        yield n
+
+
+def grows(folder, suite, name, spec, target=best_target()):
+    """Random pieces on one thread and on three, and a long call between a few tokens and single ones."""
+    if missing_flags(target):
+        raise Skip('the processor has no ' + missing_flags(target))
+    x = Grown(suite, folder, name, spec, n=LONG.get(name, CAPACITY), target=target)
+    made = []
+    for threads in 1, 3:
+        x.rng = np.random.default_rng(7)
+        made.append(x.cut(some_sizes(np.random.default_rng(len(name))), threads=threads))
+    check(np.array_equal(*made), 'other bits on three threads')
+    wrong, part, _ = x.answer.judge(made[0], 2, x.beside)
+    check(not wrong, 'cut at random: ' + wrong)
+    other, state = np.full(made[0].shape, np.nan), x.state(threads=1)
+    x.grow(state, other, [3] * x.batch, always(3))
+    x.grow(state, other, [x.n - SINGLE] * x.batch, always(x.n))
+    x.grow(state, other, [x.n] * x.batch, always(1))
+    wrong, _, _ = x.answer.judge(other, 2, x.beside)
+    check(not wrong, 'in a long call and token by token: ' + wrong)
+    same = np.array_equal(made[0], other)
+    check(same or not x.cut_alike, 'other bits where the sequence is cut otherwise')
+    return 'error %.2g of what is allowed%s' % (part, ', the same bits for both cuts' if same else '')
+
+
+class Tokens:
+    """The tokens that a state of sequences should have, by number."""
+
+    def __init__(self, x):
+        self.x, self.state = x, x.state(threads=1)
+        self.tokens = [[] for _ in range(x.batch)]
+
+    def rows(self, numbers):
+        """Tokens as rows for definitions.py or extend; key and value are functions of the token's number."""
+        return [x[0][:, numbers] for x in (self.x.q, self.x.k, self.x.v)]
+
+
+def edges(folder, suite, name):
+    """A state of the first and the last keys has a fixed size, whatever the capacity. Sequences of about these
+    lengths continue."""
+    first, back = SINKS[name]
+    x = Grown(suite, folder, name, OWN[name], n=LONG[name])
+    with open(os.path.join(folder, name + '.h')) as f:
+        rows = int(re.search(r'of (\d+)\s+tokens at most', f.read()).group(1))
+    check(first + back < rows < x.n, 'room for %d tokens' % rows)
+    sizes = {State(x.kernel, x.P, x.batch, *x.heads, capacity=n).bytes for n in (0, x.n, 100 * x.n)}
+    token = (x.q.shape[-1] + x.v.shape[-1]) * {'f64': 8, 'f32': 4, 'f16': 2}[x.spec['dtype']]
+    check(len(sizes) == 1 and 0 <= sizes.pop() - rows * token * x.batch * x.heads[1] < 1024, 'bytes of a state')
+    allowed, worst = 2e-3 if x.spec['dtype'] == 'f16' else 2e-5, 0.0
+    for length in sorted({n + d for n in (first, back, first + back, rows) for d in (-1, 0, 1, 2)}):
+        if length < 1:
+            continue
+        state, out = x.state(threads=1), np.full(x.answer.expected.shape, np.nan)
+        x.grow(state, out, [length, length - 1], always(length))
+        for b, gone in enumerate((2, 1)):   # some removed, and others in their place
+            to = max(length - gone, state.min_length(b))
+            if to <= state.length(b):
+                check(state.truncate(b, to) == 0, 'truncate to %d of %d failed' % (to, length))
+        x.grow(state, out, [length + 3] * x.batch, always(1))
+        x.grow(state, out, [length + 60] * x.batch, always(57))
+        off = np.abs(out - x.answer.expected)[:, :, :length + 60].max() / np.abs(x.answer.expected).max()
+        check(off < allowed, 'at %d tokens off by %.2g' % (length, off))
+        worst = max(worst, float(off))
+    return 'error %.2g' % worst
+
+
+def models(folder, suite, name, operations):
+    """Random operations: tokens are appended, sequences copied within a state and to another, states saved and
+    loaded, sequences truncated. Appended tokens give the output of forward for the tokens of a list; some rows are
+    compared."""
+    x = Grown(suite, folder, name, OWN[name], n=LONG.get(name, CAPACITY))
+    rng = np.random.default_rng(3)
+    states = [Tokens(x), Tokens(x)]
+    compared = refused = 0
+    worst = 0.0
+    for step in range(operations):
+        s, b = states[rng.integers(2)], int(rng.integers(x.batch))
+        state, tokens = s.state, s.tokens[b]
+        what = rng.choice(['extend', 'extend', 'extend', 'copy', 'truncate'])
+        if what == 'copy' and rng.random() < 0.2:
+            other = states[states[0] is s]
+            other.state.block[:] = np.frombuffer(state.block.tobytes(), np.uint8)
+            other.tokens = [list(t) for t in s.tokens]
+            continue
+        if what == 'copy':
+            other, to = states[rng.integers(2)], int(rng.integers(x.batch))
+            check(other.state.copy(to, state, b) == 0, 'copy failed')
+            other.tokens[to] = list(tokens)
+        elif what == 'truncate':
+            length = int(rng.integers(len(tokens) + 2))
+            if name in LONG:   # about as far as it can go back
+                length = int(np.clip(state.min_length(b) + rng.integers(-3, 4), 0, len(tokens) + 1))
+            may = length == 0 or state.min_length(b) <= length <= len(tokens)
+            error = state.truncate(b, length)
+            check(error == (0 if may else ELENGTH), 'truncate to %d of %d returned %d' % (length, len(tokens), error))
+            refused += error != 0
+            if not error:
+                del tokens[length:]
+        else:
+            lengths = [0] * x.batch
+            lengths[b] = min(int(rng.choice([1, 1, 1, 2, 7, int(rng.integers(1, 90))])), x.n - len(tokens))
+            if name in LONG and len(tokens) < x.n // 2:
+                lengths[b] = x.n // 2
+            numbers = [int(n) for n in rng.integers(x.n, size=max(lengths))]
+            given = []
+            for new in s.rows(numbers):
+                given.append(np.full((x.batch,) + new.shape, np.nan))
+                given[-1][b] = new
+            if lengths[b]:
+                out = state.extend(*given, lengths)[b]
+                tokens += numbers
+                if rng.random() < 0.15:
+                    compared += 1
+                    arrays = dict(x.P, **dict(zip('qkv', (a[None] for a in s.rows(tokens)))))
+                    expected = definitions.attend(x.spec, dict(x.P), arrays['q'], arrays['k'], arrays['v'])[0]
+                    size = definitions.attend(x.spec, dict(x.P), arrays['q'], arrays['k'], np.abs(arrays['v']))[0]
+                    scale = np.abs(size).max(-1, keepdims=True)[:, -lengths[b]:]
+                    off = np.abs(out - expected[:, -lengths[b]:]) / (1e-5 * scale + 1e-30)
+                    worst = max(worst, float(off.max()))
+                    check(worst <= 1, 'step %d: off by %.3g times what is allowed' % (step, worst))
+        for each in states:
+            for n in range(x.batch):
+                check(each.state.length(n) == len(each.tokens[n]), 'step %d: another length' % step)
+    check(compared > operations // 40, 'hardly any rows were compared')
+    check(refused > 2 or name in EVERY, 'hardly any sequence could not go back')
+    return '%d rows of calls compared, %d cuts refused; error %.2g of what is allowed' % (compared, refused, worst)
+
+
+def prepares_once(folder, suite, name):
+    """Keys are prepared in the function that stores them, and not where a token attends to stored keys."""
+    path = os.path.join(folder, name + '.yaml')
+    with open(path, 'w') as f:
+        yaml.safe_dump(dict(OWN[name], emit=['forward', 'decode']), f, sort_keys=False)
+    done = execute([suite.attnc, path, '-o', folder, '--target', 'x86-64-v3'])
+    check(done.returncode == 0, done.stderr)
+    with open(path[:-5] + '.c') as f:
+        functions = dict(re.findall(r'^(?:TARGET_\w+ )?(?:static|APART) void (\w+)\(.*?^{\n(.*?)^}', f.read(), re.M | re.S))
+    work = re.compile(r'(?:cos|sin|sqrt|rsqrt)(?:_\w+)?\(')
+    stores = [body for name, body in functions.items() if '_prepare_' in name]
+    loops = [body[body.index('for (int64_t j'):] for name, body in functions.items()
+             if re.search('_extend_(few_keys_)?v', name) and 'for (int64_t j' in body]
+    check(len(stores) == 1 and work.search(stores[0]), 'nothing prepares keys: %s' % sorted(functions))
+    check(len(loops) == 2, 'functions with loops over keys: %s' % sorted(functions))
+    check(not any(work.search(loop) for loop in loops), 'stored keys are prepared again')
+    forward = [body for name, body in functions.items() if re.search('_few_keys_', name) and '_extend_' not in name]
+    check(len(forward) == 1 and work.search(forward[0]), 'the same would be found in forward, which has to prepare them')
+
+
+def folds(folder, suite, name, spec, moves, any_order):
+    """Sequences whose tokens are in two states are joined and continue; with incomplete chunks, if the form allows
+    that."""
+    x = Grown(suite, folder, name, spec)
+    with open(os.path.join(folder, name + '.c')) as f:
+        chunk = int(re.search(r'[.]chunk = (\d+)', f.read()).group(1))
+    worst = 0.0
+
+    def fed(upto, at, start=0, **more):
+        """A state of the tokens of each sequence from `at` up to `upto`."""
+        state = x.state(threads=1, first=start, **more)
+        check(state.begun == 0, 'state_init returned %d' % state.begun)
+        for b, (first, last) in enumerate(zip(at, upto)):
+            given = [np.zeros_like(a[:, :, first:last]) for a in (x.q, x.k, x.v)]
+            for to, a in zip(given, (x.q, x.k, x.v)):
+                to[b] = a[b, :, first:last]
+            lengths = [0] * x.batch
+            lengths[b] = last - first
+            if last > first:
+                state.extend(*given, lengths)
+        return state
+
+    def joined(first, last, start=0):
+        nonlocal worst
+        left, right = fed(first, [0] * x.batch), fed(last, first, start)
+        error = left.fold(right)
+        if error:
+            return error
+        check([left.length(b) for b in range(x.batch)] == list(last), 'another length')
+        for b, n in enumerate(last):
+            out = np.full(x.answer.expected[b].shape, np.nan)
+            least = left.min_length(b)
+            check(least <= n, 'min_length is beyond the length')
+            alone = x.state(threads=2)
+            check(alone.copy(b, left, b) == 0, 'copy failed')
+            while n < x.n:
+                m = min(int(x.rng.choice([1, 7, chunk, x.n])), x.n - n)
+                lengths = [m if k == b else 0 for k in range(x.batch)]
+                out[:, n:n + m] = alone.extend(*(a[:, :, n:n + m] for a in (x.q, x.k, x.v)), lengths)[b]
+                n += m
+            seen = np.s_[b, :, last[b]:]
+            off = np.abs(out[:, last[b]:] - x.answer.expected[seen]).max() / np.abs(x.answer.expected[seen]).max()
+            worst = max(worst, float(off))
+            check(off < 2e-5, 'folded at %s and %s: off by %.2g' % (first, last, off))
+        return 0
+
+    c, n = chunk, x.n
+    start = 0 if moves else 2 * c
+    check(joined([2 * c, 2 * c], [n - 3, 2 * c + 5], start) == 0, 'whole chunks were not folded')
+    check(joined([0, 2 * c], [n - 20, 2 * c], start if moves else 0) == 0, 'an empty one was not folded')
+    got = joined([c - 1, c + 2], [n - 10, 3 * c + 1])
+    check(got == (0 if any_order else ELENGTH), 'parts of chunks: %d' % got)
+    got = joined([c + 5, c - 3], [c + 8, 2 * c - 8])
+    check(got == 0, 'tokens that are not summed: %d' % got)
+    if not moves:
+        check(joined([2 * c, 2 * c], [n - 3, n - 3]) == ELENGTH, 'keys for other positions were summed')
+    check(joined([2 * c, c], [n - 3, n - 3], 2 * c) == ELENGTH, 'it was folded where it does not begin')
+    check(x.state(first=c + 1).begun == ELENGTH and x.state(first=-1).begun == EPROBLEM, 'it begins within a chunk')
+    left, right = fed([c, c], [0, 0]), fed([c, c], [0, 0])
+    before = left.block.copy()
+    right.block[200] ^= 1
+    check(left.fold(right) == ESTATE and left.fold(left) == EPOINTER, 'a damaged state was folded, or itself')
+    right.block[200] ^= 1
+    left.block[8] ^= 1
+    check(left.fold(right) == ESTATE, 'into a damaged state was folded')
+    left.block[8] ^= 1
+    check((left.block == before).all(), 'a fold that failed changed the state')
+    if any_order:   # the state has space for tokens that neither of the two states has summed
+        many = [fed([c - 1] * 2, [0, 0]) for _ in range(4)]
+        got = [many[0].fold(other) for other in many[1:]]
+        check(got == [0, ECAPACITY, ECAPACITY], 'too many that are not summed: %s' % got)
+    return 'error %.2g' % worst
+
+
+def folds_not(folder, suite, name):
+    """States that also have keys and values cannot be joined."""
+    x = Grown(suite, folder, name, OWN[name])
+    left, right = x.state(), x.state()
+    before = left.block.copy()
+    check(left.fold(right) == EFOLD and (left.block == before).all(), 'it was folded')
+    check(x.state(first=64).begun == ELENGTH, 'it begins later')
+    right.block[9] ^= 1
+    check(left.fold(right) == ESTATE, 'a damaged state was read')
+
+
+def remembers(folder, suite, name):
+    """Tokens whose output is not requested are stored like others, if keys and values are stored one by one."""
+    x = Grown(suite, folder, name, OWN[name])
+    state, other, asked = x.state(), np.full(x.answer.expected.shape, np.nan), np.full(x.answer.expected.shape, np.nan)
+    if name.startswith('carried'):
+        error, _ = state.try_extend(None, x.k[:, :, :9], x.v[:, :, :9])
+        check(error == EPOINTER and state.length(0) == 0, 'sums took in tokens without a query')
+        return
+    at = 0
+    for n in 1, 70, x.n - SINGLE - 71:
+        error, _ = state.try_extend(None, x.k[:, :, at:at + n], x.v[:, :, at:at + n], [n, n - (at > 70)])
+        at += n
+        check(error == 0 and [state.length(b) for b in range(2)] == [at, at - (at > 71)], 'lengths, or %d' % error)
+    x.grow(state, other, [x.n] * 2, always(1))
+    full = x.state()
+    x.grow(full, asked, [x.n - SINGLE, x.n - SINGLE - 1], always(x.n))
+    x.grow(full, asked, [x.n] * 2, always(1))
+    last = slice(x.n - SINGLE, None)
+    check(np.array_equal(other[:, :, last], asked[:, :, last]), 'other rows than after tokens with queries')
+    expected = x.answer.expected[:, :, last]
+    check(np.abs(other[:, :, last] - expected).max() < 1e-4 * np.abs(expected).max(), 'other rows than forward gives')
+
+
+def damaged(folder, suite):
+    """A state that is truncated, has a flipped bit in its header or its sequences' records, or is of another kernel
+    or other sizes, is refused and left unchanged; so are problems that no call can take."""
+    names = 'recent', 'ring', 'sinks', 'drawn'
+    kernels = {}
+    for name in names:
+        os.makedirs(os.path.join(folder, name))
+        kernels[name] = Grown(suite, os.path.join(folder, name), name, OWN[name])
+    flips = 0
+    for name, x in kernels.items():
+        state = x.state(threads=1)
+        out = np.full(x.answer.expected.shape, np.nan)
+        x.grow(state, out, [50, 3], always(50))
+        good = state.block.copy()
+        one = [a[:, :, :1] for a in (x.q, x.k, x.v)]
+
+        def refuses(error, why):
+            before = state.block.copy()
+            got, _ = state.try_extend(*one)
+            check(got == error, '%s, %s: extend returned %d' % (name, why, got))
+            check((state.block == before).all(), '%s, %s: extend changed the state' % (name, why))
+
+        header = 192 + 40 * x.batch   # and the sequences' records
+        for byte in range(header):
+            for bit in (1, 128):
+                state.block[byte] ^= bit
+                if (state.block[:header] != good[:header]).any():
+                    refuses(ESTATE, 'bit %d of byte %d' % (bit, byte))
+                    check(state.length(0) == ESTATE and state.truncate(0, 1) == ESTATE
+                          and state.copy(0, state, 1) == ESTATE, 'a damaged state was taken')
+                    flips += 1
+                state.block[byte] ^= bit
+        state.problem.state_bytes -= 1
+        refuses(ESTATE, 'cut short')
+        state.problem.state_bytes += 1
+        for member in 'batch', 'heads', 'kv_heads':
+            kept = getattr(state.problem, member)
+            setattr(state.problem, member, {'batch': 3, 'heads': 12, 'kv_heads': 1}[member])
+            state.problem.state_bytes = 0
+            got = state.length(0)
+            check(got == ESTATE, '%s: other %s gave %d' % (name, member, got))
+            setattr(state.problem, member, kept)
+        state.problem.state_bytes = state.bytes
+        for other in names:
+            if other == name:
+                continue
+            theirs = kernels[other].state(threads=1)
+            size = min(theirs.block.size, state.block.size)
+            state.block[:size] = theirs.block[:size]
+            refuses(ESTATE, 'the state of ' + other)
+            state.block[:] = good
+        for b, length, error in (0, 51, ELENGTH), (0, -1, ELENGTH), (2, 0, EPROBLEM), (-1, 0, EPROBLEM):
+            check(state.truncate(b, length) == error, 'truncate took sequence %d and length %d' % (b, length))
+        for lengths in [-1, 0], [2, 0]:
+            got, _ = state.try_extend(*one, lengths)
+            check(got == EPROBLEM, 'lengths %s returned %d' % (lengths, got))
+        if name == 'drawn':   # grows to its capacity, and no further
+            more = [np.repeat(a[:, :, :1], x.n - 49, 2) for a in (x.q, x.k, x.v)]
+            got, _ = state.try_extend(*more)
+            check(got == ECAPACITY and state.length(0) == 50, 'beyond the capacity it returned %d' % got)
+        check((state.block == good).all(), 'a call that failed changed the state')
+        # saved, and loaded elsewhere
+        file = os.path.join(folder, name + '.state')
+        state.block.tofile(file)
+        expected = state.extend(*one)
+        loaded = x.state(threads=1)
+        loaded.block[:] = np.fromfile(file, np.uint8)
+        check(np.array_equal(loaded.extend(*one), expected), 'a state that was saved gives other bits')
+    return '%d flipped bits' % flips
+
+
+def emitted(folder, suite, name, *options):
+    spec, path = OWN[name], os.path.join(folder, name + '.yaml')
+    with open(path, 'w') as f:
+        yaml.safe_dump({'dtype': 'f32'} | spec | {'emit': ['forward', 'decode']}, f, sort_keys=False)
+    done = execute([suite.attnc, path, '-o', folder, '--standalone', *options])
+    check(done.returncode == 0, done.stderr)
+    return os.path.join(folder, name + '.c')
+
+
+def silent(folder, suite, name):
+    for found in map(compiler, ('gcc', 'clang')):
+        done = execute([found, '-O0', *WARNINGS, '-fopenmp', '-c', emitted(folder, suite, name)], cwd=folder, timeout=600)
+        check(done.returncode == 0 and not done.stderr, done.stderr[-3000:])
+
+
+def sanitized(folder, suite, name, target=best_target()):
+    """The functions' memory accesses."""
+    c, spec = emitted(folder, suite, name, '--target', target), OWN[name]
+    params = ['-DIDS'] if 'document' in str(spec) else ['-DPARAMS'] if 'favor' in str(spec) or 'sketch' in str(spec) else []
+    element = {'f64': 'double', 'bf16': 'uint16_t'}.get(spec.get('dtype'), 'float')
+    done = execute([compiler('clang'), '-O0', '-g', *SANITIZED, *params, '-DKERNEL=' + name, '-DELEMENT=' + element,
+                    '-include', c[:-1] + 'h', os.path.join(HERE, 'decode_main.c'), c, '-lm', '-o', 'main'],
+                   cwd=folder, timeout=600)
+    check(done.returncode == 0, done.stderr[-3000:])
+    done = execute([os.path.join(folder, 'main')], env=dict(os.environ, ASAN_OPTIONS='detect_leaks=0'), timeout=300)
+    check(done.returncode == 0, '%s%s' % (done.stdout, done.stderr[-3000:]))
+    return done.stdout.strip()
+
+
+def main():
+    suite = Suite(__doc__)
+    suite.objects = Objects(suite.folder)
+    for name, spec in cases():
+        suite.case('grows/' + name, grows, suite, name, spec)
+    # rows of a state are whole cache lines, and those of the sums before a chunk whole vectors
+    suite.case('grows/v3', grows, suite, 'v3', {
+        'prepare': ['layernorm'], 'similarity': {'polysketch': {'degree': 4, 'sketch': 64}}, 'mask': 'causal',
+        'shape': {'head_dim': 16, 'value_dim': 24}}, 'x86-64-v3')
+    for name in SINKS:
+        suite.case('edges/' + name, edges, suite, name)
+    for name, operations in (('recent', 400), ('ring', 300), ('sinks', 200), ('carried_f64', 300),
+                             ('prepared_rope', 200), ('prepared_sinks', 200)):
+        suite.case('models/' + name, models, suite, name, operations)
+    for name, (spec, moves, any_order) in FOLDED.items():
+        suite.case('folds/' + name, folds, suite, name, spec, moves, any_order)
+    for name in 'ring', 'drawn', 'sinks', 'recent', 'carried_documents':
+        suite.case('folds_not/' + name, folds_not, suite, name)
+    for name in 'prepared_rope', 'prepared_halves', 'prepared_l2norm', 'prepared_sinks':
+        suite.case('prepares_once/' + name, prepares_once, suite, name)
+    for name in 'ring', 'ring_blocks', 'sinks', 'drawn', 'carried_f64', 'prepared_halves':
+        suite.case('remembers/' + name, remembers, suite, name)
+    suite.case('damaged', damaged, suite)
+    for name in 'carried_documents', 'ring', 'sinks':
+        suite.case('silent/' + name, silent, suite, name)
+    for name in 'ring', 'carried_rope', 'recent', 'carried_documents', 'sinks', 'prepared_halves', 'sinks_rope':
+        suite.case('sanitized/' + name, sanitized, suite, name)
+    # rows of values are whole vectors, and end within a cache line
+    suite.case('sanitized/carried_wide/generic', sanitized, suite, 'carried_wide', 'generic')
+    return suite.run()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

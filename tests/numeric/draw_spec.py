@@ -1,0 +1,182 @@
+"""Random specs with every key and option of the language, and with what the kernel is tried with: its targets, how it
+is compiled, the arrays it is run on.
+
+A draw is a dict with `spec` as in YAML and the other settings; shrink.py reduces both. `numbers`: the kernel is run,
+so weights are smooth functions of q and k, no float overflows, and no sum of weights is near 0 except by chance.
+"""
+import random
+import re
+import string
+
+from draw_text import anything, mask, pick, smooth, truth, weight, whole
+from processor import targets_of
+
+# Words with a meaning in C, in its library, for linkers or in emitted code. attnc may refuse some of them, but must not
+# emit C that does not compile.
+NAMES = '''math string stdio stdlib stdint stddef float limits errno signal assert ctype wchar time complex features
+alloca endian sched pthread unistd immintrin stdc_predef bits sys gnu omp attnrt attn main exp memcpy memset malloc
+floor pow abs div printf q k v out i j h n s o call part params problem row rows tile tiles chunk lane load store
+splat pick vec mask ints wide meet least most probe kernel forward workspace threads state size_t int32_t uint64_t
+float16 half bool true false restrict_ asm typeof linux unix i386 NULL NAN INFINITY EOF M_PI I FLT_MAX INLINE APART
+UNROLL TARGET_v4 class new template this operator namespace t_1 a_0 a0 x1 _a _1 x__y __x _Bool int void return
+attn_problem attn_kernel attn_alloc generic native v3 any all none numpy sum max'''.split()
+DESCRIPTIONS = ['a */ b', 'two\nlines /* \\', '"quoted" \\ %s %d ??/', 'é ≤ ∞', "it's # so: yes", '\\']
+
+
+def some(rng, chance, **options):
+    """Each option, drawn with that probability."""
+    return {key: value() for key, value in options.items() if rng.random() < chance}
+
+
+def word(tag, options):
+    return {tag: options} if options else tag
+
+
+def real(rng, numbers, *moderate):
+    """One of these, or a number of any size if nothing is computed."""
+    if numbers or rng.random() < 0.9: return rng.choice(moderate)
+    large = rng.choice([1e300, 1e-300, 5e-324, 1e39, 1e-40, 3.4028234663852886e38, 123456789.0, 0.1, 1e-7])
+    return large * (rng.choice([-1, 1]) if min(moderate) < 0 else 1)
+
+
+def size(rng):
+    return rng.choice([1, 2, 3, 4, 8, 16, 17, 24, 32, 33, 48, 64, 65, rng.randrange(1, 71), rng.randrange(1, 71)])
+
+
+def step(rng, numbers, rope):
+    kind = rng.randrange(4 if rope else 3)
+    if kind == 0:
+        affine, eps = lambda: rng.random() < 0.8, lambda: real(rng, numbers, 1e-5, 0.01, 1, 1e-12)
+        return word('layernorm', some(rng, 0.4, affine=affine, eps=eps))
+    if kind == 1: return word('l2norm', some(rng, 0.4, eps=lambda: real(rng, numbers, 0, 1e-6, 0.5, 1)))
+    if kind == 2: return {'scale': {'by': real(rng, numbers, 0.5, -1.5, 2, 0.25, 1, -1)}}
+    base, pairs = lambda: rng.choice([10000, 500.0, 2, 1e6, 1.5]), lambda: pick(rng, 'interleaved', 'halves')
+    return word('rope', some(rng, 0.4, base=base, pairs=pairs))
+
+
+def features(rng, numbers):
+    kind = rng.randrange(9)
+    options = {'count': rng.choice([1, 2, 4, 15, 16, 17, 33, 64, 70])}
+    options |= some(rng, 0.3, orthogonal=lambda: rng.random() < 0.7, seed=lambda: rng.choice([0, 7, 2 ** 64 - 1]))
+    if kind == 0: return {'favor_positive': options}
+    if kind == 1: return {'favor_trig': options}
+    if kind == 2: return {'favor_relu': options | some(rng, 0.3, eps=lambda: real(rng, numbers, 1e-3, 0, 0.5))}
+    if kind == 3: return word('relu', some(rng, 0.5, eps=lambda: real(rng, numbers, 0, 0.01, 1)))
+    return ['elu_plus_one', 'identity', 'squared_relu', 'taylor1', 'hedgehog'][kind - 4]
+
+
+def softmax(rng, numbers, positions):
+    options = some(rng, 0.3, scale=lambda: real(rng, numbers, 0.3, 0.05, 1, -0.2),
+                   cap=lambda: real(rng, numbers, 2.0, 30, 5.5))
+    if positions: options |= some(rng, 0.35, bias=lambda: pick(rng, 'none', 'alibi', 'dense'))
+    text = smooth(rng, rng.randrange(1, 4)) if numbers else anything(rng, rng.randrange(1, 5))
+    compatibility = pick(rng, 'dot', 'multiplicative', {'additive': {'hidden': size(rng)}})
+    return word('softmax', options | some(rng, 0.3, modify=lambda: text, compatibility=lambda: compatibility))
+
+
+def polysketch(rng, moderate, positions):
+    options = some(rng, 0.5, map=lambda: pick(rng, 'random', 'learned'))
+    nets = options.get('map') == 'learned'   # for degree 64, they are 70,000 lines of C
+    options['degree'] = rng.choice([2, 4, 4, 4, 8, 8 if nets else 16] if moderate else [16, 16] if nets else [32, 64])
+    options['sketch'] = rng.choice([1, 2, 8, 16, 24, 32, 48, 64, 70])
+    if positions: options |= some(rng, 0.4, local=lambda: pick(rng, 'sketched', 'exact'))
+    if not nets: options |= some(rng, 0.3, seed=lambda: rng.randrange(2 ** 64))
+    return {'polysketch': options}
+
+
+def similarity(rng, numbers, positions):
+    kind, moderate = rng.randrange(10), numbers or rng.random() < 0.9
+    if kind < 2: return softmax(rng, numbers, positions)
+    if kind == 2:
+        options = {'degree': rng.choice([2, 2, 4, 4, 6, 8]) if moderate else 2 * rng.randrange(1, 33)}
+        alpha, beta = lambda: real(rng, numbers, 0, 0.5, -1.25, 2, 1), lambda: real(rng, numbers, 1, 3, 8.0, -4)
+        return {'polynomial': options | some(rng, 0.4, alpha=alpha, beta=beta)}
+    if kind == 3:
+        degree = rng.randrange(1, 6 if moderate else 33)
+        listed = [real(rng, numbers, 0, 1, 0.5, -0.25, 0.125, 2) for _ in range(degree + 1)]
+        return {'polynomial_square': {'degree': degree, 'coefficients': 'param' if rng.random() < 0.4 else listed}}
+    if kind < 6: return polysketch(rng, moderate, positions)
+    if kind < 8: return {'linear': {'features': features(rng, numbers)}}
+    return {'custom': {'weight': weight(rng) if numbers or rng.random() < 0.3 else anything(rng, rng.randrange(1, 5))}}
+
+
+def knobs(rng):
+    """One entry of a schedule."""
+    return some(rng, 0.3, tile_q=lambda: rng.choice([16, 32, 48, 64, 256]),
+                tile_k=lambda: rng.choice([1, 7, 16, 20, 33, 64, 300]),
+                rows=lambda: rng.randrange(1, 17), vectors=lambda: rng.randrange(1, 9),
+                unroll=lambda: rng.randrange(1, 9),
+                chunk=lambda: rng.choice([1, 7, 16, 40, 65, 1000]),
+                crossover=lambda: rng.choice([1, 20, 60, 2147483647]),
+                together=lambda: rng.randrange(3), part=lambda: rng.choice([16, 32, 64]))
+
+
+def masks(rng, numbers):
+    """A mask; with any kind of expressions if nothing is computed."""
+    if numbers or rng.random() < 0.6: return mask(rng, rng.randrange(4))
+    text = re.sub(r'\bs\b', 'i', whole(rng, rng.randrange(5))) if rng.random() < 0.3 else truth(rng, rng.randrange(5))
+    drawn = {'block': rng.randrange(1, 40), 'count': rng.randrange(1, 9), 'causal': rng.random() < 0.5,
+             'seed': rng.randrange(2 ** 64)}
+    made = {'expr': text}
+    return rng.choice([made, {'any': [made, 'causal']}, {'all': ['causal', made]}, {'not': made}, {'random': drawn}])
+
+
+def name_of(rng):
+    if rng.random() < 0.8: return 'spec'
+    if rng.random() < 0.8: return rng.choice(NAMES)
+    letters = string.ascii_letters + '_'
+    return rng.choice(letters) + ''.join(rng.choice(letters + string.digits)
+                                         for _ in range(rng.choice([0, 1, 5, 40, 99])))
+
+
+def parts_of(rng, spec):
+    """Adds gradients or a state; a sequence that grows usually has a mask that does not look ahead."""
+    spec['emit'] = rng.choice([['forward', 'backward'], ['forward', 'decode'], ['forward', 'backward', 'decode']])
+    if 'project' in spec or 'dense' in str(spec['similarity']): spec['emit'] = ['forward', 'backward']
+    if 'decode' not in spec['emit'] or rng.random() < 0.03: return
+    if spec.get('mask', 'causal') == 'causal': spec['mask'] = 'causal'
+    else: spec['mask'] = {'all': rng.sample(['causal', spec['mask']], 2)}
+
+
+def draw_spec(rng, numbers):
+    head, project = size(rng), rng.random() < 0.1
+    spec = {'name': name_of(rng)} | some(rng, 0.1, description=lambda: rng.choice(DESCRIPTIONS))
+    if rng.random() < 0.5:
+        steps = rng.choice([0, 1, 1, 1, 2, 2, 3, 4])
+        spec['prepare'] = [step(rng, numbers, head % 2 == 0 and not project) for _ in range(steps)]
+    spec['similarity'] = similarity(rng, numbers, not project)
+    if 'exact' in str(spec['similarity']) or rng.random() < 0.2: spec['block'] = rng.choice([1, 7, 16, 20, 50, 64, 256])
+    elif rng.random() < 0.05: spec['block'] = 'auto'
+    if not project and rng.random() < 0.8: spec['mask'] = 'causal' if rng.random() < 0.3 else masks(rng, numbers)
+    spec |= some(rng, 0.4,
+                 normalize=lambda: rng.choice(['sum', 'none', {'sum_plus': real(rng, numbers, 1, 0.5, 0, 3)}]))
+    if project: spec['project'] = {'linformer': {'size': size(rng)}}
+    spec['shape'] = {'head_dim': head} | some(rng, 0.6, value_dim=lambda: size(rng))
+    spec |= some(rng, 0.6, dtype=lambda: rng.choice(['f32', 'f64', 'bf16', 'f16']))
+    spec |= some(rng, 0.4, algorithm=lambda: rng.choice(['auto', 'linear', 'linear', 'quadratic']))
+    if rng.random() < (0.75 if numbers else 0.2): parts_of(rng, spec)
+    if numbers and 'backward' in spec.get('emit', []) and "'learned'" in str(spec['similarity']):
+        options = spec['similarity']['polysketch']
+        options['sketch'] = max(options['sketch'], 4)   # layernorm of two elements gives only their signs, which have no gradient
+    if rng.random() < 0.3: spec['schedule'] = knobs(rng)
+    elif rng.random() < 0.15:
+        starts = sorted(rng.sample(range(2, 100), rng.randrange(1, 3)))
+        spec['schedule'] = [knobs(rng)] + [{'from': start} | knobs(rng) for start in starts]
+    return spec
+
+
+def draw(seed, number, numbers):
+    rng = random.Random('%d %d %d' % (seed, number, numbers))
+    spec, length = draw_spec(rng, numbers), lambda: rng.choice([size(rng), rng.randrange(1, 71), rng.randrange(1, 200)])
+    kv_heads, n_k = rng.choice([1, 1, 2, 3]), length()
+    drawn = {'spec': spec, 'targets': rng.sample(targets_of(), rng.choice([1, 1, 1, 2])) if rng.random() < 0.85 else [],
+             'standalone': rng.random() < 0.1,
+             'optimize': '-fsyntax-only' if numbers
+             else rng.choices(['-fsyntax-only', '-O0', '-O2'], [0.88, 0.1, 0.02])[0],
+             'heads': kv_heads * rng.choice([1, 1, 2, 3]), 'kv_heads': kv_heads,
+             'n_q': n_k if rng.random() < 0.6 else length(),
+             'n_k': n_k, 'batch': rng.choice([1, 2, 3]), 'threads': rng.randrange(1, 5), 'seed': number,
+             'ids': rng.choice(['sorted', 'rising', 'many'])}
+    drawn['lengths'] = [rng.choice([1, 2, 7, 16, 31, 40, rng.randrange(1, 66)]) for _ in range(2)]   # of check
+    drawn['chunks'] = [rng.choice([1, 2, 7, 16, 33, 64, rng.randrange(1, 200)]) for _ in range(rng.randrange(1, 5))]
+    return drawn

@@ -1,0 +1,181 @@
+#!/usr/bin/python3
+"""Few queries, whose heads that share keys are the rows of one tile, are compared with definitions.py: with every kind
+of weight, mask, dtype and preparation, with keys in one chunk and in several. The bits are equal for any number of
+threads, and for a query with others in its call and without.
+
+Every kernel is compiled once and called from NumPy. The lengths are on both sides of the limits of queries and rows.
+"""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+import numpy as np
+import yaml
+
+import definitions
+from answers import draw
+from kernel import Objects, best_target, compiled
+from suite import Suite, check, execute
+
+DECAY = 's * s * pow(1 - pow(2, -3 - h), i - j)'
+SPECS = {
+    'softmax': {'similarity': 'softmax', 'shape': {'head_dim': 64}},
+    'causal': {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 64}},
+    'causal-bf16': {'similarity': 'softmax', 'mask': 'causal', 'dtype': 'bf16', 'shape': {'head_dim': 64}},
+    'causal-f16': {'similarity': 'softmax', 'mask': 'causal', 'dtype': 'f16', 'shape': {'head_dim': 128}},
+    'causal-f64': {'similarity': 'softmax', 'mask': 'causal', 'dtype': 'f64', 'shape': {'head_dim': 16}},
+    'odd-f16': {'similarity': 'softmax', 'mask': 'causal', 'dtype': 'f16',
+                'shape': {'head_dim': 24, 'value_dim': 20}},
+    'odd-f64': {'similarity': 'softmax', 'mask': {'window': {'left': 40}}, 'dtype': 'f64',
+                'shape': {'head_dim': 5, 'value_dim': 3}},
+    'rope-window': {'prepare': ['rope'], 'similarity': {'softmax': {'cap': 8.0, 'bias': 'alibi'}},
+                    'mask': {'window': {'left': 300, 'right': 3, 'dilation': 3}}, 'shape': {'head_dim': 32}},
+    'rope-halves': {'prepare': [{'layernorm': {'affine': True}}, {'rope': {'pairs': 'halves'}}], 'mask': 'causal',
+                    'similarity': 'softmax', 'dtype': 'bf16', 'shape': {'head_dim': 64, 'value_dim': 24}},
+    'dense': {'similarity': {'softmax': {'bias': 'dense'}}, 'shape': {'head_dim': 16, 'value_dim': 24}},
+    'multiplicative': {'similarity': {'softmax': {'compatibility': 'multiplicative', 'bias': 'dense'}},
+                       'normalize': {'sum_plus': 0.5}, 'shape': {'head_dim': 32}},
+    'additive': {'similarity': {'softmax': {'compatibility': {'additive': {'hidden': 5}}}}, 'mask': 'causal',
+                 'shape': {'head_dim': 8, 'value_dim': 16}},
+    'cosine': {'prepare': ['l2norm', {'scale': {'by': 3}}], 'similarity': 'softmax', 'shape': {'head_dim': 48}},
+    'polynomial': {'similarity': {'polynomial': {'degree': 4}}, 'prepare': ['layernorm'],
+                   'mask': {'prefix': {'length': 70}}, 'shape': {'head_dim': 64}},
+    'square': {'similarity': {'polynomial_square': {'degree': 3, 'coefficients': 'param'}}, 'mask': 'causal',
+               'normalize': {'sum_plus': 1}, 'algorithm': 'quadratic', 'shape': {'head_dim': 16}},
+    'power': {'similarity': {'polynomial': {'degree': 32}}, 'mask': 'causal', 'shape': {'head_dim': 16}},
+    'signed': {'similarity': {'custom': {'weight': 's'}}, 'normalize': 'none', 'algorithm': 'quadratic',
+               'mask': 'causal', 'shape': {'head_dim': 16, 'value_dim': 8}},
+    'exp-poly': {'similarity': {'custom': {'weight': 'exp(s / 4) * (1 + s * s)'}}, 'mask': {'window': {'left': 700}},
+                 'shape': {'head_dim': 16}},
+    'decay': {'similarity': {'custom': {'weight': DECAY}}, 'mask': 'causal', 'normalize': {'sum_plus': 1},
+              'shape': {'head_dim': 16}},
+    'elu': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'shape': {'head_dim': 32, 'value_dim': 24}},
+    'elu-causal': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal',
+                   'shape': {'head_dim': 32}},
+    'favor': {'similarity': {'linear': {'features': {'favor_positive': {'count': 16}}}}, 'mask': 'causal',
+              'shape': {'head_dim': 16}},
+    'hedgehog': {'similarity': {'linear': {'features': 'hedgehog'}}, 'mask': 'causal', 'shape': {'head_dim': 16}},
+    'sketch': {'similarity': {'polysketch': {'degree': 4, 'sketch': 8, 'local': 'exact'}}, 'block': 32,
+               'mask': 'causal', 'shape': {'head_dim': 16}},
+    'linformer': {'similarity': 'softmax', 'project': {'linformer': {'size': 24}}, 'shape': {'head_dim': 16}},
+    'documents': {'similarity': 'softmax', 'mask': {'all': ['causal', 'document']}, 'shape': {'head_dim': 16}},
+    'blocks': {'similarity': 'softmax', 'mask': {'any': [{'block_window': {'block': 64, 'left': 1, 'right': 1}},
+                                                         {'global': {'count': 70}},
+                                                         {'random': {'block': 64, 'count': 2, 'seed': 5}}]},
+               'dtype': 'f16', 'shape': {'head_dim': 16}},
+    'random': {'similarity': 'softmax', 'mask': {'random': {'block': 3, 'count': 200}}, 'shape': {'head_dim': 16}},
+    'heads': {'similarity': 'softmax', 'mask': {'expr': 'j <= i && (i - j < 20 || j % 7 == h)'},
+              'shape': {'head_dim': 16}},
+    'with-gradients': {'similarity': 'softmax', 'mask': 'causal', 'emit': ['forward', 'backward'],
+                       'shape': {'head_dim': 16}},
+    'scheduled': {'similarity': {'polynomial': {'degree': 2, 'alpha': 1}}, 'mask': 'causal', 'shape': {'head_dim': 16},
+                  'schedule': [{'tile_q': 16, 'crossover': 20}, {'from': 1000, 'crossover': 2147483647}]},
+}
+# (n_q, n_k, heads, kv_heads, batch)
+SHAPES = [(1, 1, 1, 1, 1), (1, 2500, 4, 2, 2), (2, 1023, 3, 1, 1), (3, 1025, 6, 3, 1), (16, 1040, 4, 1, 1),
+          (5, 3, 2, 1, 1), (4, 129, 16, 1, 1), (4, 129, 17, 1, 1), (17, 140, 2, 2, 1), (1, 70, 64, 1, 1)]
+THREADS = [1, 2, 3, 7]
+# Specs that have a form for few queries.
+WITHOUT = {'hedgehog': 'its map has a matrix for each head'}
+
+
+def kernel_of(folder, suite, name, spec, target):
+    path = os.path.join(folder, 'few.yaml')
+    with open(path, 'w') as f:
+        yaml.safe_dump({'name': 'few', 'dtype': 'f32'} | spec, f, sort_keys=False)
+    kernel = compiled(suite, path, folder, target, '-O2' if name in ('causal', 'causal-f16') else '-O0')
+    with open(os.path.join(folder, 'few.c')) as f:
+        found = 'few_few_' in f.read()
+    check(found == (name not in WITHOUT), 'it has %s loops for few queries' % ('no' if not found else 'now'))
+    return definitions.load(path), kernel
+
+
+def one(folder, suite, name, target, seed):
+    spec, kernel = kernel_of(folder, suite, name, SPECS[name], target)
+    wrong, largest = [], 0.0
+    for n, (n_q, n_k, heads, kv_heads, batch) in enumerate(SHAPES):
+        if batch * n_k > 2000 and 'additive' in str(spec['similarity']):
+            continue
+        answer = draw(spec, '%s/in%d' % (folder, n), (heads, kv_heads, n_q, n_k, batch), seed + n)
+        P = definitions.read_dir('%s/in%d' % (folder, n))
+        q, k, v = (P.pop(x).astype(np.float64) for x in 'qkv')
+        outs = [kernel(P, q, k, v, threads) for threads in THREADS]
+        here = 'B%d H%d G%d nq%d nk%d: ' % (batch, heads, kv_heads, n_q, n_k)
+        wrong += [here + '%d threads give other bits than one' % threads for threads, out in zip(THREADS, outs)
+                  if out.tobytes() != outs[0].tobytes()]
+        many = n_q > 16 or n_q * heads // kv_heads > 64  # their weights are rounded to bf16 for some products
+        why, error, _ = answer.judge(outs[0].astype(np.float16) if spec['dtype'] == 'f16' else outs[0],
+                                     more=2.0 ** -8 * answer.scale if many and spec['dtype'] == 'bf16' else 0.0)
+        if why:
+            wrong.append(here + why)
+        largest = max(largest, error)
+    check(not wrong, '; '.join(wrong[:4]))
+    return '(largest error %.2f of what is allowed)' % largest
+
+
+def apart(folder, suite, target):
+    """A query's bits do not depend on the other queries of the call: all heads that share keys or one of them,
+    several queries or only the last."""
+    spec, kernel = kernel_of(folder, suite, 'causal', SPECS['causal'], target)
+    definitions.make_inputs(spec, folder + '/in', 8, 2, 5, 1500, 2, 3)
+    P = definitions.read_dir(folder + '/in')
+    q, k, v = (P.pop(x) for x in 'qkv')
+    whole = kernel(P, q, k, v)
+    for head in range(8):
+        group = slice(head // 4, head // 4 + 1)
+        alone = kernel(P, q[:, head:head + 1, 4:], k[:, group], v[:, group])
+        check((alone == whole[:, head:head + 1, 4:]).all(), 'head %d has other bits alone' % head)
+
+
+def unseen(folder, suite, name, target):
+    """NaN and infinity reach only the queries that see them, and in a value only their own column; the other bits
+    are unchanged."""
+    spec, kernel = kernel_of(folder, suite, name, SPECS[name], target)
+    definitions.make_inputs(spec, folder + '/in', 4, 2, 5, 1100, 1, 8)
+    P = definitions.read_dir(folder + '/in')
+    q, k, v = (P.pop(x) for x in 'qkv')
+    clean = kernel(P, q, k, v)
+    for key in 1099, 1097, 1024, 7:
+        sees = np.arange(5) + 1095 >= key
+        for what in np.nan, np.inf, -np.inf:
+            k2, v2 = k.copy(), v.copy()
+            k2[:, :, key] = v2[:, :, key, 3] = what
+            by_key, by_value = kernel(P, q, k2, v), kernel(P, q, k, v2)
+            here = '%s at key %d ' % (what, key)
+            check((by_key[:, :, ~sees] == clean[:, :, ~sees]).all(), here + 'reaches queries that do not see it')
+            check((by_value[:, :, ~sees] == clean[:, :, ~sees]).all(), here + 'reaches queries by its value')
+            check((np.delete(by_value, 3, -1) == np.delete(clean, 3, -1)).all(), here + 'reaches other columns')
+            check(not np.isfinite(by_value[:, :, sees, 3]).any(), here + 'is lost')
+
+
+def said(folder, suite):
+    """explain and the JSON describe the version for few queries."""
+    path = os.path.join(folder, 'few.yaml')
+    with open(path, 'w') as f:
+        yaml.safe_dump({'name': 'few'} | SPECS['elu'], f)
+    done = execute([suite.attnc, 'explain', path])
+    check('  few: up to 16 queries' in done.stdout and 'rows' in done.stdout, done.stdout)
+    done = execute([suite.attnc, path, '--emit', 'json', '--stdout', '--target', 'generic'])
+    made = yaml.safe_load(done.stdout)
+    few = made['versions'][0]['few']
+    check(made['kernels'][few['kernel']]['form'] == 'few' and few['queries'] == 16 and few['rows'] == 64, str(few))
+
+
+def main():
+    suite = Suite(__doc__.split('\n\n')[0])
+    suite.objects = Objects(suite.folder)
+    for n, name in enumerate(SPECS):
+        suite.case(name, one, suite, name, 'generic' if n % 5 == 4 else best_target(), 100 * n)
+    suite.case('apart', apart, suite, best_target())
+    for name in 'causal', 'odd-f16', 'causal-f64':
+        suite.case('unseen-' + name, unseen, suite, name, best_target())
+    suite.case('said', said, suite)
+    return suite.run()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""The gradients of every attention variant: definitions.py, differentiated with autograd (pip install autograd), in
+float64.
+
+usage: gradient_definitions.py SPEC.yaml IN_DIR OUT_DIR
+Reads IN_DIR/{q,k,v,dout,<parameter>}.npy, writes OUT_DIR/{dq,dk,dv,d<parameter>}.npy and, for each,
+allowed_<name>.npy: the tolerance of an f32 kernel. Without IN_DIR/dout.npy a random one is made and written there.
+Integer parameters and random ones (a sketch's g1, Performer's features.w) have no gradient unless the spec says that
+they are learned; they are written nevertheless, and may be left out of a comparison.
+"""
+import os, sys
+import numpy
+import autograd.numpy as np
+from autograd import make_vjp
+import definitions
+definitions.np = np                      # the same formulas, on values that record how they were computed
+for f in ('exp', 'log', 'tanh', 'sqrt'): definitions.FUNCTIONS[f] = getattr(np, f)
+definitions.FUNCTIONS.update(fabs=np.abs, fmin=np.minimum, fmax=np.maximum, floor=np.floor, pow=lambda a, b: np.power(a * 1.0, b))
+
+def gradients(spec, P, q, k, v, dout):
+    real = [n for n in P if P[n].dtype.kind == 'f']
+    def out(args):
+        Q = dict(P, **dict(zip(real, args[3:])))
+        return definitions.attend(spec, Q, *args[:3])
+    vjp, _ = make_vjp(out)(tuple([q, k, v] + [P[n] for n in real]))
+    with numpy.errstate(all='ignore'): g = vjp(dout)
+    return dict(zip(['dq', 'dk', 'dv'] + ['d' + n for n in real], g))
+
+def allowed(spec, P, q, k, v, dout, g, seed=0):
+    """4e-6 of the row's largest gradient had every term been added without its sign, plus 4 times what half an f32 ulp on every input changes."""
+    rng = numpy.random.default_rng(seed); nudge = lambda x: x * (1 + rng.choice([-1, 1], x.shape) * 2.0 ** -24) if x.dtype.kind == 'f' else x
+    moved = [gradients(spec, {n: nudge(x) for n, x in P.items()}, nudge(q), nudge(k), nudge(v), nudge(dout)) for _ in range(4)]
+    return {n: 4e-6 * numpy.abs(x).max() + 4 * numpy.max([numpy.abs(m[n] - x) for m in moved], 0) + 0 * x for n, x in g.items()}
+
+def main(spec, inputs, output):
+    spec = definitions.load(spec)
+    P = {n: x.astype(numpy.float64) if x.dtype.kind == 'f' else x for n, x in definitions.read_dir(inputs).items()}
+    q, k, v = (P.pop(n) for n in 'qkv')
+    dout = P.pop('dout', None)
+    if dout is None:
+        shape = q.shape[:3] + v.shape[-1:]
+        dout = numpy.random.default_rng(99).standard_normal(shape).astype(numpy.float32).astype(numpy.float64)
+        numpy.save(os.path.join(inputs, 'dout.npy'), dout.astype(numpy.float32))
+    g = gradients(spec, P, q, k, v, dout)
+    os.makedirs(output, exist_ok=True)
+    for n, x in g.items(): numpy.save(os.path.join(output, n + '.npy'), x)
+    for n, x in allowed(spec, P, q, k, v, dout, g).items(): numpy.save(os.path.join(output, 'allowed_' + n + '.npy'), x)
+
+if __name__ == '__main__': main(*sys.argv[1:])

@@ -1,0 +1,202 @@
+#!/usr/bin/python3
+"""Every two features of the language in one kernel: rows of a table in which every two choices of different factors
+occur together at least once, each through `attnc check`, which compares forward, sequences in pieces and gradients, all
+and some of them, with the float64 interpreter.
+
+pairs.py ATTNC [--all] [--seed N]. A call without --all takes a part of the table, chosen by the seed. RULES has the
+pairs that attnc refuses: a pair that is in no row is refused in every spec, which the case `refused` confirms.
+"""
+import os
+import random
+import shutil
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+import yaml
+
+from cover import allowed, all_pairs, cover, impossible, pairs_of
+from processor import MACHINE, missing_flags, targets_of
+from suite import Failure, Suite, check, execute, signal_name
+
+PARTS = 40      # a call without --all takes one of this many parts
+SIMILARITY = {
+    'softmax': 'softmax', 'scale': {'softmax': {'scale': 0.3}}, 'cap': {'softmax': {'cap': 2.0}},
+    'alibi': {'softmax': {'bias': 'alibi'}}, 'dense': {'softmax': {'bias': 'dense', 'cap': 4.0}},
+    'modify': {'softmax': {'modify': 's + 0.5 * tanh(s) - fabs(i - j) / (8.0 + h)'}},
+    'gelu': {'softmax': {'modify': '0.5 * s * (1 + erf(s / 1.4142135623730951)) - erf((i - j) / (8.0 + h))'}},
+    'multiplicative': {'softmax': {'compatibility': 'multiplicative'}},
+    'additive': {'softmax': {'compatibility': {'additive': {'hidden': 3}}}},
+    'polynomial_2': {'polynomial': {'degree': 2, 'alpha': 0.5, 'beta': 3}}, 'polynomial_4': {'polynomial': {'degree': 4}},
+    'square': {'polynomial_square': {'degree': 2, 'coefficients': [1.0, 0.25, 0.125]}},
+    'square_param': {'polynomial_square': {'degree': 2, 'coefficients': 'param'}},
+    'sketch_2': {'polysketch': {'degree': 2, 'sketch': 3}}, 'sketch_4': {'polysketch': {'degree': 4, 'sketch': 4}},
+    'sketch_8': {'polysketch': {'degree': 8, 'sketch': 16}},
+    'sketch_local': {'polysketch': {'degree': 4, 'sketch': 4, 'local': 'exact'}},
+    'learned': {'polysketch': {'degree': 4, 'sketch': 4, 'map': 'learned'}},
+    'learned_local': {'polysketch': {'degree': 4, 'sketch': 4, 'map': 'learned', 'local': 'exact'}},
+    'identity': {'linear': {'features': 'identity'}}, 'elu_plus_one': {'linear': {'features': 'elu_plus_one'}},
+    'relu': {'linear': {'features': {'relu': {'eps': 0.01}}}}, 'squared_relu': {'linear': {'features': 'squared_relu'}},
+    'taylor1': {'linear': {'features': 'taylor1'}}, 'hedgehog': {'linear': {'features': 'hedgehog'}},
+    'favor_positive': {'linear': {'features': {'favor_positive': {'count': 5}}}},
+    'favor_trig': {'linear': {'features': {'favor_trig': {'count': 4}}}},
+    'favor_relu': {'linear': {'features': {'favor_relu': {'count': 6, 'orthogonal': True}}}},
+    'custom': {'custom': {'weight': '(1 + s) * (1 + s)'}},
+    'custom_exponential': {'custom': {'weight': 'exp(s / 2) * (1 + 0.25 * s * s)'}},
+    'custom_positions': {'custom': {'weight': '1 + s * s * (h + 1) / (1 + fabs(i - j))'}},
+    'decay': {'custom': {'weight': '(1 + s) * (1 + s) * pow(1 - pow(2, -4 - h), i - j)'}}}
+MASK = {
+    'none': 'none', 'causal': 'causal', 'window': {'window': {'left': 20, 'right': 3}},
+    'window_back': {'window': {'left': 13}}, 'dilated': {'window': {'left': 7, 'dilation': 3}},
+    'blocks': {'block_window': {'block': 8, 'left': 1, 'right': 1}},
+    'blocks_back': {'all': ['causal', {'block_window': {'block': 16, 'left': 1}}]},
+    'prefix': {'prefix': {'length': 21}}, 'prefix_lm': {'any': ['causal', {'prefix': {'length': 21}}]},
+    'global': {'any': [{'window': {'left': 9, 'right': 2}}, {'global': {'count': 3}}]},
+    'sinks': {'all': ['causal', {'any': [{'window': {'left': 9}}, {'global': {'tokens': [0, 4]}}]}]},
+    'random': {'random': {'block': 8, 'count': 2}},
+    'random_back': {'all': ['causal', {'random': {'block': 8, 'count': 2, 'causal': True}}]},
+    'document': 'document', 'documents_back': {'all': ['causal', 'document']},
+    'no_document': {'any': [{'not': 'document'}, {'window': {'left': 2}}]},
+    'of_heads': {'expr': '(i + h) % 3 != j % 2'}, 'of_heads_back': {'expr': 'j <= i && (i + h) % 3 != j % 2'},
+    'nothing': {'all': [{'prefix': {'length': 10}}, {'not': {'prefix': {'length': 12}}}]}}
+PREPARE = {
+    'plain': [], 'layernorm': ['layernorm'], 'affine': [{'layernorm': {'affine': True}}], 'l2norm': ['l2norm'],
+    'scaled': [{'l2norm': {'eps': 0.5}}, {'scale': {'by': -1.5}}], 'rope': ['rope'],
+    'halves': [{'layernorm': {'affine': True}}, {'rope': {'pairs': 'halves', 'base': 100}}]}
+NORMALIZE = {'default': None, 'sum': 'sum', 'plus': {'sum_plus': 0.5}, 'unnormalized': 'none'}
+PROJECT = {'keys': None, 'linformer': {'linformer': {'size': 5}}}
+SHAPE = {'6x5': {'head_dim': 6, 'value_dim': 5}, '8': {'head_dim': 8}, '10x18': {'head_dim': 10, 'value_dim': 18}}
+EMIT = {'forward': ['forward'], 'backward': ['forward', 'backward'], 'decode': ['forward', 'decode'],
+        'everything': ['forward', 'backward', 'decode']}
+# The form of the kernel: one of them, or both, chosen by the number of keys
+FORM = {'quadratic': {'algorithm': 'quadratic'}, 'linear': {'algorithm': 'linear'}, 'auto': {},
+        'either': {'schedule': {'crossover': 20}}}
+# the problems of check, or problems of one length each, in batches of two, three and one
+SIZES = {'various': [], 'alone': ['--lengths', '7,33,50'], 'apart': ['--lengths', '33,7', '--heads', '3'],
+         'grouped': ['--lengths', '20,41', '--heads', '4/2'], 'shared': ['--lengths', '5,35', '--heads', '3/1']}
+
+OF_POWERS = {'polynomial_4', 'square', 'square_param'}   # which have many features
+FORWARD = {'forward', 'backward'}
+BACK = {'causal', 'window_back', 'dilated', 'blocks_back', 'sinks', 'random_back', 'documents_back', 'of_heads_back',
+        'nothing'}
+NO_FEATURES = {'softmax', 'scale', 'cap', 'alibi', 'dense', 'modify', 'gelu', 'multiplicative', 'additive',
+               'custom_exponential', 'custom_positions'}
+OF_BLOCKS = {'sketch_local', 'learned_local'}
+ONE_FORM = {'quadratic', 'auto'}
+CARRIED = {'none', 'causal', 'blocks', 'blocks_back', 'prefix', 'prefix_lm', 'documents_back'}
+CHOSEN = {'none', 'causal', 'prefix_lm', 'documents_back'}   # masks under which either form can be faster
+# Rules: (factors, function that is true if attnc accepts these choices).
+RULES = [
+    (('project', 'mask'), lambda project, mask: project == 'keys' or mask == 'none'),
+    (('project', 'prepare'), lambda project, prepare: project == 'keys' or prepare not in ('rope', 'halves')),
+    (('project', 'similarity'), lambda project, similarity: project == 'keys' or similarity not in (
+        'alibi', 'dense', *OF_BLOCKS)),
+    (('project', 'form'), lambda project, form: project == 'keys' or form != 'either'),
+    (('project', 'emit'), lambda project, emit: project == 'keys' or emit in FORWARD),
+    (('mask', 'emit'), lambda mask, emit: mask in BACK or emit in FORWARD),
+    (('similarity', 'emit'), lambda similarity, emit: similarity != 'dense' or emit in FORWARD),
+    (('similarity', 'form', 'project'), lambda similarity, form, project: form in ONE_FORM or (
+        similarity not in NO_FEATURES or project == 'linformer')),
+    (('mask', 'form'), lambda mask, form: form in ONE_FORM or mask in (CARRIED if form == 'linear' else CHOSEN)),
+    (('similarity', 'mask', 'form'), lambda similarity, mask, form: form in ONE_FORM or (
+        similarity not in OF_BLOCKS or mask in ('causal', 'blocks_back', 'documents_back'))),
+    (('similarity', 'mask', 'form'), lambda similarity, mask, form: form in ONE_FORM or (
+        similarity != 'decay' or mask in ('causal', 'documents_back'))),
+    (('similarity', 'mask', 'form'), lambda similarity, mask, form: form in ONE_FORM or (
+        similarity not in ('favor_positive', 'favor_trig') or mask != 'documents_back')),
+]
+
+
+def factors(suite):
+    return {'similarity': list(SIMILARITY), 'mask': list(MASK), 'prepare': list(PREPARE), 'normalize': list(NORMALIZE),
+            'project': list(PROJECT), 'shape': list(SHAPE), 'dtype': ['f32', 'f64', 'bf16', 'f16'], 'emit': list(EMIT),
+            'form': list(FORM), 'sizes': list(SIZES), 'threads': ['1', '3'], 'target': suite.targets}
+
+
+def spec_of(row):
+    spec = {'name': 'spec', 'similarity': SIMILARITY[row['similarity']], 'mask': MASK[row['mask']],
+            'prepare': PREPARE[row['prepare']], 'shape': SHAPE[row['shape']], 'dtype': row['dtype'],
+            'emit': EMIT[row['emit']], 'block': 16} | FORM[row['form']]
+    if NORMALIZE[row['normalize']]: spec['normalize'] = NORMALIZE[row['normalize']]
+    if PROJECT[row['project']]: spec['project'] = PROJECT[row['project']]
+    if 'project' in spec: del spec['block']
+    if row['similarity'] in OF_POWERS: spec['shape'] = spec['shape'] | {'head_dim': 4}
+    return spec
+
+
+def written(folder, row):
+    path = os.path.join(folder, 'spec.yaml')
+    with open(path, 'w') as f: yaml.safe_dump(spec_of(row), f, sort_keys=False)
+    return path
+
+
+def told(row):
+    return '%s\n# %s' % (yaml.safe_dump(spec_of(row), default_flow_style=True, sort_keys=False, width=1000).strip(),
+                         ' '.join([*SIZES[row['sizes']], '--threads', row['threads'], '--target', row['target']]))
+
+
+def case(folder, suite, row):
+    """`attnc check`. A seed may draw rows whose weights nearly vanish, so a failure counts only if every seed fails."""
+    path, said = written(folder, row), []
+    for seed in '1', '2', '3':
+        done = execute([suite.attnc, 'check', path, '--threads', row['threads'], '--target', row['target'], '--seed',
+                        seed, *SIZES[row['sizes']]], env=suite.environment, timeout=600, signals=True)
+        if done.returncode == 0: return '; '.join(said)
+        if done.returncode < 0: raise Failure('killed by %s\n%s' % (signal_name(-done.returncode), told(row)))
+        wrong = [line.split('  ')[1] for line in done.stdout.split('\n') if 'WRONG' in line]
+        said.append('seed %s: %s: %s' % (seed, ', '.join(wrong), done.stderr.split('error: ')[-1].strip()))
+        if not wrong or 'some of the gradients' in wrong: break   # different bits are not due to chance
+    raise Failure('%s\n%s' % ('\n'.join(said), told(row)))
+
+
+def refused(folder, suite, choices, pairs):
+    """Pairs that the rules leave no row for: attnc refuses them in the specs that come closest to the rules. Pairs
+    with `either` are skipped, because a spec has both forms only if the cost model says so."""
+    rng, taken = random.Random(1), []
+    for a, x, b, y in sorted(pairs):
+        if ('form', 'either') in ((a, x), (b, y)): continue
+        for _ in range(3):
+            row = {name: rng.choice(c) for name, c in choices.items()} | {a: x, b: y}
+            done = execute([suite.attnc, written(folder, row), '--stdout', '--emit', 'h', '--target', row['target']])
+            if done.returncode != 1: taken.append('%s %s, %s %s: exit status %d\n%s' % (a, x, b, y, done.returncode,
+                                                                                      told(row)))
+    check(not taken, 'taken, but no row of the table has it:\n' + '\n'.join(taken))
+    return '(%d of %d pairs)' % (len(pairs), len(all_pairs(choices)))
+
+
+def complete(folder, choices, rows, pairs):
+    missing = all_pairs(choices) - pairs
+    for row in rows:
+        check(allowed(row, RULES), 'a row that rules do not allow: %s' % row)
+        missing -= pairs_of(row, choices)
+    check(not missing, '%d pairs are in no row: %s' % (len(missing), sorted(missing)[:9]))
+    return '(%d rows)' % len(rows)
+
+
+def main():
+    def more(parser):
+        parser.add_argument('--all', action='store_true', help='all rows of the table')
+        parser.add_argument('--seed', type=int, default=0, help='which part of the table, without --all (default: 0)')
+        parser.set_defaults(jobs=os.cpu_count())
+    suite = Suite(__doc__.split('\n\n')[0], more)
+    o = suite.options
+    suite.environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(suite.folder, 'cache'), ATTNC_CFLAGS='-O0')
+    suite.targets = [t for t in targets_of(MACHINE, 'any') if not missing_flags(t)]
+    choices = factors(suite)
+    rows, pairs = cover(choices, tries=4, rules=RULES), impossible(choices, RULES)
+    print('%d rows' % len(rows) if o.all else 'seed %d: part %d of %d rows in %d parts' % (
+        o.seed, o.seed % PARTS, len(rows), PARTS), flush=True)
+    suite.case('complete', complete, choices, rows, pairs)
+    suite.case('refused', refused, suite, choices, pairs)
+    for n, row in enumerate(rows):
+        if o.all or n % PARTS == o.seed % PARTS:
+            suite.case('%04d-%s-%s-%s-%s' % (n, row['similarity'], row['mask'], row['emit'], row['dtype']), case, suite,
+                       row)
+    return suite.run()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,615 @@
+#!/usr/bin/python3
+"""Properties of emitted C in addition to correct results: no warnings by two compilers, no reports by the sanitizers,
+no allocation or state, linear in v, independent of the number of threads.
+
+The C is compiled as by a user (cc -O2 -fopenmp, no -march) and called from NumPy, and from driver.c for tests of
+memory and errors.
+"""
+import ctypes
+import os
+import platform
+import re
+import sys
+
+sys.dont_write_bytecode = True
+os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+import numpy as np
+import yaml
+
+import definitions
+from kernel import (RUNTIME, SANITIZED, Kernel, Made, Objects, best_target, compiled, done_well, inputs,
+                    runtime_sources)
+from processor import OF_LINEAR_FORMS, missing_flags
+from stored import HALVES, rounded
+from suite import ROOT, Skip, Suite, check, compiler, execute
+
+KERNELS = {
+    'softmax_none': {'similarity': 'softmax', 'shape': {'head_dim': 64}},
+    'softmax_causal': {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 64}},
+    'softmax_bf16': {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 64}, 'dtype': 'bf16'},
+    'softmax_window': {'prepare': ['rope'], 'similarity': {'softmax': {'cap': 8.0, 'bias': 'alibi'}}, 'dtype': 'f16',
+                       'mask': {'window': {'left': 20, 'right': 3, 'dilation': 2}},
+                       'shape': {'head_dim': 24, 'value_dim': 40}},
+    'softmax_dense': {'similarity': {'softmax': {'bias': 'dense'}}, 'shape': {'head_dim': 8, 'value_dim': 24}},
+    'softmax_multiplicative': {
+        'prepare': [{'layernorm': {'affine': True}}], 'similarity': {'softmax': {'compatibility': 'multiplicative'}},
+        'mask': {'prefix': {'length': 70}}, 'normalize': {'sum_plus': 0.5}, 'shape': {'head_dim': 80, 'value_dim': 64}},
+    'polynomial_causal': {'prepare': ['layernorm', {'scale': {'by': 0.25}}],
+                          'similarity': {'polynomial': {'degree': 4}}, 'mask': 'causal',
+                          'shape': {'head_dim': 64}},
+    'polynomial_none': {'prepare': [{'rope': {'pairs': 'halves'}}, {'l2norm': {'eps': 1e-6}}],
+                        'similarity': {'polynomial': {'degree': 2, 'alpha': 1}},
+                        'normalize': 'none', 'shape': {'head_dim': 24, 'value_dim': 8}, 'dtype': 'f64'},
+    'square_window': {'similarity': {'polynomial_square': {'degree': 3, 'coefficients': 'param'}},
+                      'mask': {'window': {'left': 64}},
+                      'shape': {'head_dim': 8, 'value_dim': 128}, 'dtype': 'f64'},
+    'documents': {'similarity': 'softmax', 'mask': 'document', 'shape': {'head_dim': 24, 'value_dim': 40}},
+    'documents_causal': {'similarity': {'polynomial_square': {'degree': 2, 'coefficients': 'param'}},
+                         'mask': {'all': ['causal', 'document']},
+                         'algorithm': 'quadratic', 'shape': {'head_dim': 16}, 'dtype': 'f64',
+                         'schedule': {'tile_q': 16, 'tile_k': 20}},
+    'documents_carried': {'similarity': {'linear': {'features': 'elu_plus_one'}},
+                          'mask': {'all': ['document', 'causal']}, 'algorithm': 'linear', 'block': 16,
+                          'shape': {'head_dim': 8, 'value_dim': 24}},
+    'documents_any': {'similarity': {'softmax': {'cap': 4.0}}, 'shape': {'head_dim': 8},
+                      'mask': {'any': [{'all': [{'not': 'document'}, {'block_window': {'block': 24, 'left': 1}}]},
+                                       {'global': {'count': 2}}]}},
+}
+# The linear forms: properties that a state carried along the keys could break.
+CARRIED = {
+    'sketch_local': {'prepare': ['layernorm'],
+                     'similarity': {'polysketch': {'degree': 4, 'sketch': 24, 'local': 'exact'}},
+                     'block': 100, 'mask': 'causal',
+                     'algorithm': 'linear', 'shape': {'head_dim': 24, 'value_dim': 40}, 'dtype': 'bf16'},
+    'sketch_none': {'similarity': {'polysketch': {'degree': 4, 'sketch': 8}}, 'algorithm': 'linear',
+                    'shape': {'head_dim': 16}, 'dtype': 'f64'},
+    'square_of_s': {'similarity': {'polynomial': {'degree': 2, 'alpha': 1}}, 'mask': 'causal', 'normalize': 'sum',
+                    'algorithm': 'linear',
+                    'shape': {'head_dim': 16, 'value_dim': 24}},
+    'elu_causal': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'algorithm': 'linear',
+                   'shape': {'head_dim': 24}, 'dtype': 'f64'},
+    'favor_blocks': {'similarity': {'linear': {'features': {'favor_positive': {'count': 16}}}},
+                     'mask': {'all': ['causal', {'block_window': {'block': 20, 'left': 2}}]},
+                     'algorithm': 'linear', 'shape': {'head_dim': 16, 'value_dim': 24}},
+    'hedgehog_none': {'similarity': {'linear': {'features': 'hedgehog'}}, 'algorithm': 'linear',
+                      'shape': {'head_dim': 16, 'value_dim': 8}},
+}
+# Called with arrays between pages without access, of widths that are not whole vectors, or not whole cache lines.
+EVERY_ENTRY = ['forward', 'backward', 'decode']
+FENCED = {
+    'softmax': {'similarity': 'softmax', 'mask': 'causal', 'emit': EVERY_ENTRY},
+    'window': {'similarity': {'softmax': {'bias': 'alibi'}}, 'mask': {'window': {'left': 20}}, 'emit': EVERY_ENTRY},
+    'documents': {'similarity': 'softmax', 'mask': {'all': ['causal', 'document']}, 'emit': EVERY_ENTRY},
+    'none': {'similarity': 'softmax', 'emit': ['forward', 'backward']},
+    'elu': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'algorithm': 'linear',
+            'emit': EVERY_ENTRY},
+    'square': {'similarity': {'polynomial': {'degree': 2}}, 'mask': 'causal', 'algorithm': 'linear',
+               'emit': EVERY_ENTRY},
+    'hedgehog': {'similarity': {'linear': {'features': 'hedgehog'}}, 'mask': 'causal', 'algorithm': 'linear',
+                 'emit': EVERY_ENTRY},
+    'sketch': {'prepare': ['layernorm'], 'similarity': {'polysketch': {'degree': 4, 'sketch': 8, 'local': 'exact'}},
+               'block': 16, 'mask': 'causal', 'algorithm': 'linear', 'emit': ['forward', 'decode']},
+}
+FENCED_SIZES = (8, 12, 'f32'), (16, 24, 'f32'), (5, 8, 'bf16'), (24, 8, 'f32'), (12, 5, 'f32'), (64, 16, 'f16')
+WITHOUT_INSTRUCTIONS = {'square'}   # its code for x86-64-v4 consists of C's vectors only
+# Called with impossible sizes: states of all tokens, of the first and last ones, of sums; ids; prepared keys; sums over
+# keys that tiles add in turn; gradients that are sums.
+HOSTILE = {name: FENCED[name] for name in ('softmax', 'window', 'elu', 'hedgehog')} | {
+    'documents_carried': KERNELS['documents_carried'] | {'emit': EVERY_ENTRY},
+    'sinks': {'prepare': ['rope'], 'similarity': 'softmax', 'emit': ['forward', 'decode'],
+              'mask': {'all': ['causal', {'any': [{'window': {'left': 30}}, {'global': {'count': 3}}]}]}},
+}
+# Whole vectors of a row, and a remainder.
+STORED = {'stored_%s_%d' % (dtype, width): {'similarity': 'softmax', 'dtype': dtype,
+                                            'shape': {'head_dim': 2, 'value_dim': width}}
+          for dtype in HALVES for width in (64, 21)}
+WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wconversion', '-Werror']
+
+
+class Emitted(Made):
+    """The C of one spec, and the programs built from it."""
+
+    def __init__(self, suite, name):
+        super().__init__()
+        self.suite, self.name = suite, name
+        self.spec = {'name': name, 'dtype': 'f32'} | {**KERNELS, **CARRIED, **STORED}[name]
+        self.folder = os.path.join(suite.folder, 'emitted', name)
+
+    def emit(self):
+        os.makedirs(self.folder)
+        path = os.path.join(self.folder, self.name + '.yaml')
+        with open(path, 'w') as f:
+            yaml.safe_dump(self.spec, f, sort_keys=False)
+        done = execute([self.suite.attnc, path, '-o', self.folder])
+        check(done.returncode == 0, 'attnc %s: exit status %d: %s' % (path, done.returncode, done.stderr))
+        self.spec = definitions.load(path)
+        return os.path.join(self.folder, self.name + '.c')
+
+    def source(self):
+        return self.once('source', self.emit)
+
+    def here(self):
+        """The C with the code of only one target: the one that this machine would choose."""
+        source = self.source()
+
+        def make():
+            folder = os.path.join(self.folder, 'here')
+            os.makedirs(folder)
+            done = execute([self.suite.attnc, os.path.join(self.folder, self.name + '.yaml'), '-o', folder,
+                            '--target', best_target()])
+            check(done.returncode == 0, done.stderr)
+            return os.path.join(folder, os.path.basename(source))
+        return self.once('here', make)
+
+    def build(self, key, source, command, sources, out, link=()):
+        objects = self.suite.objects.of(key, [*command, '-O2'], sources)   # every kernel runs them
+
+        def make():
+            path = os.path.join(self.folder, out)
+            line = command + ['-I', RUNTIME, '-I', os.path.dirname(source), source, *objects, '-o', path,
+                              *link, '-pthread', '-lm']
+            done = execute(line, timeout=600)
+            check(done.returncode == 0, '%s\n%s' % (' '.join(line), (done.stderr + done.stdout)[-3000:]))
+            return path
+        return self.once(key, make)
+
+    def library(self, openmp=True):
+        command = [compiler('clang'), *(['-O2', '-fopenmp'] if openmp else ['-O0']), '-fPIC']
+        path = self.build('library%d' % openmp, self.here(), command, runtime_sources(),
+                          'lib%s%s.so' % (self.name, '' if openmp else '_serial'), ['-shared'])
+        return Kernel(path, self.name)
+
+    def driver(self, key, cc, flags, link):
+        command = [compiler(cc), '-std=gnu11', '-g1', '-DKERNEL=kernel_under_test', *flags]
+        return self.build(key, self.here(), command, [*runtime_sources(), os.path.join(HERE, 'driver.c')],
+                          'driver-' + key, [*link, '-Wl,--defsym=kernel_under_test=%s_kernel' % self.name])
+
+
+UNIT = {'bf16': 2.0 ** -8, 'f16': 2.0 ** -11}   # the largest change of a number by rounding to 16 bits, relative to its size
+
+
+def allowed(spec, P, q, k, v):
+    out = definitions.attend(spec, P, q, k, v)
+    error = definitions.allowed_error(spec, P, q, k, v, out)
+    if spec['dtype'] in HALVES:   # both sides are stored, and weights may have been rounded to bf16
+        weights = (np.abs(definitions.attend(spec, P, q, k, np.abs(v))).max(-1, keepdims=True)
+                   if spec['dtype'] == 'bf16' else 0)
+        return 2 * error + 2 * (UNIT[spec['dtype']] * np.abs(out) + OF_LINEAR_FORMS * weights)
+    # both sides are computed; f64 cases test the shared code, not the last bits
+    return error * (2.0 ** -26 if spec['dtype'] == 'f64' else 2)
+
+
+def near(got, wanted, error, what):
+    over = np.abs(got - wanted) / np.maximum(error, 1e-300)
+    over = np.where(np.isnan(over), np.inf, over)
+    check((over <= 1).all(), '%s: off by %.3g times what is allowed, at %s' % (
+        what, over.max(), np.unravel_index(np.argmax(over), over.shape)))
+
+
+# ---------------------------------------------------------------- properties of the numbers
+
+def linear(folder, emitted):
+    """Attention is linear in v."""
+    emitted.source()
+    run, spec = emitted.library(), emitted.spec
+    P, q, k, v = inputs(spec, 4, 2, 101, 131, 2, 1, folder)
+    w = np.random.default_rng(2).standard_normal(v.shape).astype(np.float32).astype(np.float64)
+    if run.stored:   # few digits, so that 2 v - w / 2 is stored exactly
+        v, w = (np.clip(np.round(4 * x) / 4, -3, 3) for x in (v, w))
+    both = (2 * v - 0.5 * w).astype(run.dtype).astype(np.float64)
+    error = 2 * allowed(spec, P, q, k, v) + 0.5 * allowed(spec, P, q, k, w) + allowed(spec, P, q, k, both)
+    near(run(P, q, k, both), 2.0 * run(P, q, k, v) - 0.5 * run(P, q, k, w), error,
+         'f(2 v - w/2) is not 2 f(v) - f(w)/2')
+
+
+def permuted(folder, emitted):
+    """Without positions, the order of the keys does not matter."""
+    emitted.source()
+    run, spec = emitted.library(), emitted.spec
+    P, q, k, v = inputs(spec, 4, 2, 67, 131, 2, 3, folder)
+    order = np.random.default_rng(4).permutation(131)
+    moved = {n: x[..., order] if n == 'bias' else x for n, x in P.items()}
+    near(run(moved, q, k[:, :, order], v[:, :, order]), run(P, q, k, v), 2 * allowed(spec, P, q, k, v),
+         'another order of the keys')
+
+
+def same_bits(folder, emitted):
+    """1, 2, 3 and 7 threads, and a repeated call, give the same bits."""
+    emitted.source()
+    run, spec = emitted.library(), emitted.spec
+    for B, H, G, n in (2, 4, 4, 1000), (1, 1, 1, 1000), (1, 4, 2, 130):
+        P, q, k, v = inputs(spec, H, G, n, n, B, 5, folder)
+        one = run(P, q, k, v, threads=1)
+        for threads in 2, 3, 7, 7, 3, 2:
+            other = run(P, q, k, v, threads=threads)
+            check(one.tobytes() == other.tobytes(),
+                  'B%d H%d n%d: %d threads give other bits than one, in %d of %d rows' % (
+                      B, H, n, threads, (one != other).any(-1).sum(), one[..., 0].size))
+
+
+def serial(folder, emitted):
+    """Without -fopenmp the kernel runs on one thread, for every requested number."""
+    emitted.source()
+    run, with_threads, spec = emitted.library(openmp=False), emitted.library(), emitted.spec
+    P, q, k, v = inputs(spec, 4, 2, 97, 130, 2, 6, folder)
+    out = run(P, q, k, v, threads=7)
+    near(out, definitions.attend(spec, P, q, k, v), allowed(spec, P, q, k, v), 'without -fopenmp')
+    near(out, with_threads(P, q, k, v, threads=7), 2 * allowed(spec, P, q, k, v), 'with and without -fopenmp')
+
+
+def prefix_stable(folder, emitted):
+    """Under a causal mask, later tokens change nothing for earlier ones."""
+    emitted.source()
+    run, spec = emitted.library(), emitted.spec
+    P, q, k, v = inputs(spec, 2, 1, 163, 163, 1, 7, folder)
+    whole = run(P, q, k, v)
+    for n in 1, 64, 97, 130:
+        first = [x[:, :, :n] for x in (q, k, v)]
+        near(run(P, *first), whole[:, :, :n], 2 * allowed(spec, P, *first), 'the first %d tokens alone' % n)
+
+
+def masked_rows(folder, emitted):
+    """Rows that see no key are exactly 0, whatever out contained before."""
+    emitted.source()
+    run, spec = emitted.library(), emitted.spec
+    P, q, k, v = inputs(spec, 4, 2, 190, 41, 2, 8, folder)
+    seen = definitions.mask(spec['mask'], 190, 41, P, 0, 0).any(-1)
+    check(not seen.all(), 'the test has no such row')
+    out = run(P, q, k, v)
+    check((out[:, :, ~seen] == 0).all(), 'a row without keys is not 0')
+    check((out[:, :, seen] != 0).any(-1).all(), 'a row with keys is 0')
+
+
+def large_logits(folder, emitted):
+    """Queries of size 1e4 and 1e-4, and keys alike, give numbers between the minimum and the maximum of the values."""
+    emitted.source()
+    run, spec = emitted.library(), emitted.spec
+    for by in 1e4, -1e4, 1e-4, 0.0:
+        P, q, k, v = inputs(spec, 4, 2, 97, 130, 1, 9, folder)
+        out = run(P, q * by, k, v)
+        check(np.isfinite(out).all(), '%d results are not finite with q times %g' % ((~np.isfinite(out)).sum(), by))
+        bound = np.abs(v).max() * (1 + 1e-5)
+        check(np.abs(out).max() <= bound,
+              'a mean of values up to %g is %g with q times %g' % (bound, np.abs(out).max(), by))
+
+
+def minus_infinity(folder, emitted):
+    """A bias of -inf is a mask; a row with no other bias is 0."""
+    emitted.source()
+    run, spec = emitted.library(), emitted.spec
+    P, q, k, v = inputs(spec, 4, 2, 97, 200, 1, 10, folder)
+    rng = np.random.default_rng(11)
+    P['bias'] = np.where(rng.random(P['bias'].shape) < 0.3, -np.inf, P['bias'])
+    P['bias'][:, 5] = P['bias'][:, 96] = -np.inf     # rows that see nothing
+    P['bias'][:, 7, :-1] = -np.inf                   # one that sees only the last key
+    P['bias'][:, 8, 1:] = -np.inf                    # and only the first
+    P['bias'][:, 9:20, :128] = -np.inf               # whole tiles without a visible key come first
+    P['bias'][:, 20:30, 64:] = -np.inf               # or last
+    with np.errstate(invalid='ignore'):
+        expected = definitions.attend(spec, P, q, k, v)
+        error = allowed(spec, P, q, k, v)
+    check(np.isfinite(expected).all(), 'the test has a bad answer')
+    out = run(P, q, k, v)
+    bad = np.argwhere(~np.isfinite(out))
+    check(not len(bad), '%d results are not finite, in rows %s' % (len(bad), sorted(set(bad[:, 2].tolist()))[:10]))
+    check((out[:, :, [5, 96]] == 0).all(), 'a row of -inf is not 0')
+    near(out, expected, error, 'with -inf in the bias')
+
+
+def nan_stays(folder, emitted):
+    """A NaN in a row of q reaches only that row of out; one in a row of k only the rows that see it."""
+    emitted.source()
+    run, spec = emitted.library(), emitted.spec
+    P, q, k, v = inputs(spec, 4, 2, 130, 130, 2, 12, folder)
+    clean = run(P, q, k, v)
+    for row in 0, 63, 64, 100, 129:
+        bad = q.copy()
+        bad[1, 2, row, 3] = np.nan
+        out = run(P, bad, k, v)
+        sees = definitions.mask(spec.get('mask'), 130, 130, P, 0, 0)
+        check(not sees[row].any() or np.isnan(out[1, 2, row]).all(), 'row %d of q has a NaN, its result has none' % row)
+        out[1, 2, row] = clean[1, 2, row]
+        check(out.tobytes() == clean.tobytes(),
+              'a NaN in row %d of q changes rows %s' % (row, np.argwhere((out != clean).any(-1))[:4].tolist()))
+        bad = k.copy()
+        bad[0, 1, row, 2] = np.nan
+        out = run(P, q, bad, v)
+        hit = np.isnan(out).any(-1)
+        wanted = np.zeros_like(hit)
+        wanted[0, 2:4] = sees[:, row]
+        check((hit == wanted).all(), 'a NaN in row %d of k reaches %d rows, not the %d that see it' % (
+            row, hit.sum(), wanted.sum()))
+
+
+def written(folder, suite, spec):
+    """The spec as it is read back, and its kernel."""
+    path = os.path.join(folder, spec['name'] + '.yaml')
+    with open(path, 'w') as f:
+        yaml.safe_dump(spec, f, sort_keys=False)
+    return definitions.load(path), compiled(suite, path, folder, best_target())
+
+
+EXTREMES = ['exp(fmin(j, s))', 'exp(fmax(-5.0, s))', 'exp(fmin(s, fmax(0.5 * s, 2 * s)))',
+            'exp(s) * fmax(log(j - 2.0), 1)', 'exp(s) * fmin(log(h - 0.5), 3.0)']
+
+
+def extremes(folder, suite, weight, dtype):
+    """fmin and fmax return NaN if either argument is NaN, as the definitions do."""
+    spec, run = written(folder, suite, {'name': 'extremes', 'similarity': {'custom': {'weight': weight}},
+                                        'dtype': dtype, 'shape': {'head_dim': 8}})
+    P, q, k, v = inputs(spec, 2, 1, 5, 40, 1, 1, folder + '/in')
+    q[:, :, 2] = np.nan
+    with np.errstate(all='ignore'):
+        wanted = np.isnan(definitions.attend(spec, P, q, k, v))
+    check(wanted[:, :, 2].all(), 'the definitions lose a NaN')
+    check(np.array_equal(np.isnan(run(P, q, k, v)), wanted), 'NaN is elsewhere than in the definitions')
+
+
+def zero_rows(folder, suite, what, eps):
+    """A query or key that is 0 stays 0 if rows are divided by their length."""
+    spec, run = written(folder, suite,
+                        {'name': 'zeros', 'dtype': 'f32', 'mask': 'causal', 'shape': {'head_dim': 8}} | what)
+    P, q, k, v = inputs(spec, 2, 1, 40, 40, 1, 1, folder + '/in')
+    q[:, :, 5], k[:, :, [0, 9]] = 0, 0
+    unit = [np.divide(x, length, out=np.zeros_like(x), where=length > 0) for x in (q, k)
+            for length in [np.sqrt((x * x).sum(-1, keepdims=True) + eps)]]
+    s = unit[0] @ unit[1].swapaxes(-1, -2)
+    weight = np.tril(1 + s if 'linear' in str(what) else np.exp(s / np.sqrt(8)))
+    wanted = weight / weight.sum(-1, keepdims=True) @ v
+    check(np.abs(run(P, q, k, v) - wanted).max() < 1e-5, 'off by %g' % np.abs(run(P, q, k, v) - wanted).max())
+
+
+def every_number(folder, emitted):
+    """The value of the only key is the result, for all 16-bit numbers; and the mean of two adjacent numbers is the
+    even one."""
+    emitted.source()
+    run, spec = emitted.library(), emitted.spec
+    width = spec['shape']['value_dim']
+    bits = np.arange(65536, dtype=np.uint16)
+    numbers = run.as_numbers(bits if run.stored == 'bf16' else bits.view(np.float16)).astype(np.float32)
+    # smaller numbers may be flushed to 0
+    first = numbers[np.isfinite(numbers) & (np.abs(numbers) >= (2.0 ** -120 if run.stored == 'bf16' else 0))]
+    first = np.sort(first[: first.size // width * width])
+    heads = first.size // width
+    v = np.stack([first, first], -1).reshape(1, heads, width, 2).swapaxes(2, 3)
+    zeros = np.zeros((1, heads, 2, 2))
+    out = run({}, zeros[:, :, :1], zeros[:, :, :1], v[:, :, :1])
+    check(np.array_equal(out.reshape(-1), first), 'a number changes on its way through')
+    second = np.append(first[1:], first[-1])
+    v[:, :, 1] = second.reshape(1, heads, width)
+    # twice as much would be too large
+    small = np.abs(v).max(2, keepdims=True) < (2.0 ** 127 if run.stored == 'bf16' else np.inf)
+    v = np.where(small, v, 0)
+    out, mean = run({}, zeros[:, :, :1], zeros, v), v.astype(np.float64).mean(2, keepdims=True).astype(np.float32)
+    check(np.array_equal(out, rounded(mean, run.stored)), 'a number between two is not rounded to the even one')
+
+
+# ---------------------------------------------------------------- properties of the C
+
+def quiet(line):
+    done = execute(line, timeout=600)
+    said = (done.stdout + done.stderr).strip()
+    check(done.returncode == 0 and not said, '%s\n%s' % (' '.join(line), said[:3000]))
+
+
+def silent(folder, emitted, cc, flags):
+    quiet([compiler(cc), *flags, *WARNINGS, '-I', RUNTIME, '-c', emitted.source(), '-o', os.path.join(folder, 'k.o')])
+
+
+def header(folder, emitted, cc, language):
+    emitted.source()
+    path = os.path.join(folder, 'user.' + ('cc' if language.startswith('c++') else 'c'))
+    with open(path, 'w') as f:
+        f.write('#include "%s.h"\n#include "%s.h"\nconst struct attn_kernel *user(void);\n'
+                'const struct attn_kernel *user(void) { return &%s_kernel; }\n' % (
+                    emitted.name, emitted.name, emitted.name))
+    line = [compiler(cc), '-std=' + language, *WARNINGS, '-I', RUNTIME, '-I', emitted.folder, '-c', path,
+            '-o', os.path.join(folder, 'user.o')]
+    done = execute(line)
+    check(done.returncode == 0 and not (done.stdout + done.stderr).strip(),
+          '%s\n%s' % (' '.join(line), done.stderr[:3000]))
+
+
+ALLOWED_SYMBOLS = re.compile(
+    r'(GOMP_|omp_|__kmpc_|attn_)\w+|mem(cpy|set|move)|'
+    r'(exp|exp2|log|log2|pow|tanh|erf|sqrt|sin|cos|floor|ldexp|fmod|f(abs|min|max|ma))f?|sincosf?|'
+    r'__cpu_(model|indicator_init|features2)|sched_yield|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_|__popcountdi2')
+
+
+def symbols(folder, emitted, level):
+    """The object file, which a compiler makes without a warning, imports no function that allocates or does I/O, has
+    no writable data, and exports only its own names."""
+    path = os.path.join(folder, 'k.o')
+    source = emitted.here() if level == '-O2' else emitted.source()   # the code of every target takes four times as long
+    quiet([compiler('gcc'), '-std=gnu11', level, '-fopenmp', '-fno-pie', *WARNINGS, '-I', RUNTIME, '-c', source, '-o', path])
+    table = [line.split()[-2:] for line in execute(['nm', path]).stdout.splitlines()]
+    foreign = sorted(name for kind, name in table if kind in 'UwW' and not ALLOWED_SYMBOLS.fullmatch(name))
+    check(not foreign, 'asks for ' + ', '.join(foreign))
+    state = sorted(name for kind, name in table if kind in 'bBdDCsSgG')
+    check(not state, 'holds state: ' + ', '.join(state))
+    own = re.compile(emitted.name + r'_(params_size|params_init|workspace|forward|kernel)')
+    exported = sorted(name for kind, name in table if kind.isupper() and kind != 'U' and not own.fullmatch(name))
+    check(not exported, 'exports ' + ', '.join(exported))
+
+
+def clean_text(folder, emitted):
+    """No path, no date, a command that reproduces the file."""
+    with open(emitted.source()) as f:
+        text = f.read()
+    check(emitted.folder not in text and '/tmp' not in text, 'the C holds a path')
+    check(not re.search(r'20\d\d-\d\d|__DATE__|__TIME__', text), 'the C holds a date')
+    check('attnc' in text.split('*/')[0], 'the header comment does not name attnc')
+    long = [n for n, line in enumerate(text.split('\n'), 1) if len(line) > 200]
+    check(not long, 'lines of more than 200 characters: %s' % long[:10])
+
+
+WRAP = '-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=posix_memalign'
+DRIVERS = {   # name: compiler, flags, checks, environment
+    'gcc': ('gcc', ['-O2', '-fopenmp', '-DCOUNT_ALLOCATIONS'],
+            'layouts threads teams errors workspace allocations callers settings', {'OMP_NUM_THREADS': '3'}),
+    'address-clang': ('clang', ['-O0', *SANITIZED], 'layouts threads errors callers',
+                      {'ASAN_OPTIONS': 'detect_leaks=0'}),
+    'thread-clang': ('clang', ['-O0', '-fsanitize=thread'], 'callers layouts teams', {}),
+    'clang': ('clang', ['-O2', '-fopenmp'], 'layouts threads teams errors workspace callers settings',
+              {'OMP_NUM_THREADS': '3'}),
+    'serial': ('gcc', ['-O2'], 'layouts threads errors workspace callers', {}),
+    'address-gcc': ('gcc', ['-O0', *SANITIZED], 'layouts threads errors callers settings',
+                    {'ASAN_OPTIONS': 'detect_leaks=0'}),
+    'thread-gcc': ('gcc', ['-O0', '-fsanitize=thread'], 'callers layouts teams', {}),
+    # With OpenMP the tool needs Archer, which knows the order that the library's barriers imply.
+    'thread-openmp': ('clang', ['-O1', '-fopenmp', '-fsanitize=thread'], 'threads',
+                      {'TSAN_OPTIONS': 'ignore_noninstrumented_modules=1'}),
+}
+FOR_ALL = ['address-clang']   # kernels take one of the other drivers each, in turn
+IN_TURN = ['gcc', 'clang'], ['thread-clang', 'serial', 'address-gcc', 'thread-gcc', 'thread-openmp']
+ALSO = {'documents_carried': ['thread-openmp']}   # states that threads pass on
+
+
+def without_avx512(path):
+    """Rewrites the C of a kernel so that its vectors are computed with the instructions that exist."""
+    with open(path) as f:
+        text = f.read()
+    text, targets = re.subn(r'__attribute__\(\(target\("avx512[^"]*"\)\)\)', '', text)
+    text, choices = re.subn(r'attn_x86_64_level\(\) >= 4', '1', text)
+    check(targets and choices, 'the C does not say what it needs AVX-512 for')
+    with open(path, 'w') as f:
+        f.write(text)
+
+
+def fences(folder, suite, spec, target):
+    """forward, backward and extend access no byte outside their arrays, whatever their sizes."""
+    path, line, options = os.path.join(folder, 'fenced.yaml'), [compiler('clang'), '-O0', '-g1'], []
+    with open(path, 'w') as f:
+        yaml.safe_dump({'name': 'fenced'} | spec, f, sort_keys=False)
+    done_well([suite.attnc, path, '-o', folder, '--target', target], folder)
+    if target == 'x86-64-v4' and missing_flags(target):
+        without_avx512(path[:-4] + 'c')
+        options = ['-Wno-psabi', *['-DATTN_EMULATE_TILES'] * (spec['dtype'] == 'bf16')]
+    elif missing_flags(target):
+        raise Skip('the processor has no ' + missing_flags(target))
+    objects = suite.objects.of('fences', [*line, '-DKERNEL=fenced_kernel'],
+                               [*runtime_sources(), os.path.join(HERE, 'fences_driver.c')])
+    done_well([*line, *options, '-I', RUNTIME, 'fenced.c', *objects, '-lm', '-o', 'fenced'], folder)
+    done = execute([os.path.join(folder, 'fenced')], timeout=300)
+    check(done.returncode == 0, done.stdout + done.stderr[-2000:])
+
+
+def fenced():
+    """The cases: a few sizes of each form for each target, or all of them with ATTN_FENCES=all. Without AVX-512, its
+    code runs if it names no missing instruction, with all sizes."""
+    arm = platform.machine() in ('aarch64', 'arm64')
+    for t, target in enumerate(['generic', 'aarch64'] if arm else
+                               ['generic', 'x86-64-v2', 'x86-64-v3', 'x86-64-v4']):
+        rewritten = target == 'x86-64-v4' and missing_flags(target)
+        every = rewritten or os.environ.get('ATTN_FENCES') == 'all'
+        for n, (name, spec) in enumerate(FENCED.items()):
+            if rewritten and name not in WITHOUT_INSTRUCTIONS:
+                continue
+            for at, (head_dim, value_dim, dtype) in enumerate(FENCED_SIZES):
+                turn = (at - n - t) % len(FENCED_SIZES)
+                if name == 'square' and head_dim > 24:   # the square of that many features
+                    continue
+                if every or turn == 0 or turn == 3 and name in ('elu', 'square'):
+                    yield target, name, dict(spec, dtype=dtype, shape={'head_dim': head_dim, 'value_dim': value_dim})
+
+
+def hostile(folder, suite, name, spec):
+    """Impossible problems are refused, without undefined behaviour, and nothing is written."""
+    path = os.path.join(folder, name + '.yaml')
+    with open(path, 'w') as f:
+        yaml.safe_dump({'name': name, 'dtype': 'f32', 'shape': {'head_dim': 8, 'value_dim': 12}} | spec, f,
+                       sort_keys=False)
+    done_well([suite.attnc, path, '-o', folder, '--target', 'generic'], folder)
+    line = [compiler('clang'), '-O0', '-g1', '-fsanitize=address,undefined', '-fno-sanitize-recover=all']
+    objects = suite.objects.of('hostile', [*line, '-DKERNEL=kernel_under_test'],
+                               [*runtime_sources(), os.path.join(HERE, 'hostile_driver.c')])
+    done_well([*line, '-I', RUNTIME, name + '.c', *objects, '-Wl,--defsym=kernel_under_test=%s_kernel' % name, '-lm',
+               '-o', 'hostile'], folder)
+    done = execute([os.path.join(folder, 'hostile')], timeout=300,
+                   env=dict(os.environ, ASAN_OPTIONS='detect_leaks=0', UBSAN_OPTIONS='print_stacktrace=1'))
+    check(done.returncode == 0, done.stdout + done.stderr[-3000:])
+    return done.stdout.strip()
+
+
+def driver(folder, emitted, key):
+    cc, flags, checks, environment = DRIVERS[key]
+    environment = dict(os.environ, **environment)
+    if key == 'thread-openmp':
+        where = execute([compiler('clang'), '-print-file-name=libarcher.so']).stdout.strip()
+        if not os.path.exists(where):
+            raise Skip('there is no libarcher.so for ' + compiler('clang'))
+        environment |= {'OMP_TOOL_LIBRARIES': where, 'LD_LIBRARY_PATH': os.path.dirname(os.path.realpath(where))}
+    path = emitted.driver(key, cc, flags, [WRAP] if '-DCOUNT_ALLOCATIONS' in flags else [])
+    before = []
+    for _ in range(2):
+        done = execute([*before, path, *checks.split()], env=environment, timeout=600, signals=True)
+        if 'unexpected memory mapping' not in done.stderr:
+            break
+        before = ['setarch', '-R']   # the thread sanitizer may not support this kernel's randomisation of addresses
+    said = [line for line in done.stdout.splitlines() if not line.startswith('info ')]
+    lines = '\n'.join(said[:8] + done.stderr.strip().splitlines()[:25])
+    check(done.returncode == 0 and not done.stderr.strip(),
+          'exit status %d\n%s\nreproduce: %s %s' % (done.returncode, lines, path, checks))
+    return ' '.join(line[5:] for line in done.stdout.splitlines() if line.startswith('info ')) or None
+
+
+def main():
+    suite = Suite(__doc__.split('\n\n')[0])
+    suite.objects = Objects(suite.folder)
+    kernels = {name: Emitted(suite, name) for name in KERNELS}
+    for n, (name, emitted) in enumerate(kernels.items()):
+        # gcc also warns when it optimises, which symbols() does with gnu11; clang warns before
+        suite.case('silent-gcc-c11-' + name, silent, emitted, 'gcc', ['-std=c11', '-fsyntax-only', '-fopenmp'])
+        for std, more in ('c11', ['-fopenmp']), [('gnu11', ['-fopenmp']), ('c11', [])][n % 2]:
+            suite.case('silent-clang-%s%s-%s' % (std, '' if more else '-serial', name), silent, emitted, 'clang',
+                       ['-std=' + std, '-fsyntax-only', *more])
+        for level in ('-O0', '-O2')[:1 + (n % 3 == 0)]:   # and gcc with gnu11
+            suite.case('symbols%s-%s' % (level, name), symbols, emitted, level)
+        suite.case('text-' + name, clean_text, emitted)
+    for name in CARRIED:
+        emitted = Emitted(suite, name)
+        suite.case('same_bits-' + name, same_bits, emitted)
+        suite.case('serial-' + name, serial, emitted)
+        if 'mask' in CARRIED[name]:
+            suite.case('prefix_stable-' + name, prefix_stable, emitted)
+    for name in 'softmax_causal', 'softmax_multiplicative', 'softmax_bf16':
+        suite.case('header-c-' + name, header, kernels[name], 'gcc', 'c11')
+        suite.case('header-c++-' + name, header, kernels[name], 'c++', 'c++17')
+    for name, emitted in kernels.items():
+        suite.case('linear-' + name, linear, emitted)
+        suite.case('serial-' + name, serial, emitted)
+        suite.case('same_bits-' + name, same_bits, emitted)
+        suite.case('nan_stays-' + name, nan_stays, emitted)
+    for property, names in (
+            (permuted, 'softmax_none softmax_dense'),
+            (prefix_stable, 'softmax_causal softmax_bf16 polynomial_causal'), (minus_infinity, 'softmax_dense'),
+            (masked_rows, 'softmax_causal softmax_window polynomial_causal square_window documents_causal'),
+            (large_logits, 'softmax_none softmax_causal softmax_bf16 softmax_window softmax_dense')):
+        for name in names.split():
+            suite.case('%s-%s' % (property.__name__, name), property, kernels[name])
+    for n, weight in enumerate(EXTREMES):
+        suite.case('extremes-%d' % n, extremes, suite, weight, 'f32')
+        suite.case('extremes-%d-f64' % n, extremes, suite, weight, 'f64')
+    for form in 'quadratic', 'linear':
+        for feature, eps in ('taylor1', 0), ({'taylor1': {'eps': 0.01}}, 0.01):
+            suite.case('zero_rows-%s-%g' % (form, eps), zero_rows, suite,
+                       {'similarity': {'linear': {'features': feature}}, 'algorithm': form}, eps)
+    suite.case('zero_rows-l2norm', zero_rows, suite, {'similarity': 'softmax', 'prepare': ['l2norm']}, 0)
+    for target, name, spec in fenced():
+        suite.case('fences-%s-%s-%dx%d-%s' % (target, name, *spec['shape'].values(), spec['dtype']), fences, suite, spec,
+                   target)
+    for name, spec in HOSTILE.items():
+        suite.case('hostile-' + name, hostile, suite, name, spec)
+    for name in STORED:
+        suite.case('every_number-' + name, every_number, Emitted(suite, name))
+    for n, (name, emitted) in enumerate(kernels.items()):
+        for key in dict.fromkeys(FOR_ALL + [keys[n % len(keys)] for keys in IN_TURN] + ALSO.get(name, [])):
+            suite.case('driver-%s-%s' % (key, name), driver, emitted, key)
+    return suite.run()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,395 @@
+#!/usr/bin/python3
+"""Random specs over the whole language: attnc accepts each or says why not, and gcc and clang compile it without a
+warning.
+
+random_specs.py ATTNC [--count N] [--check N] [--seed N]. A case is repeated with --only and the same seed, a spec in
+a file with --spec FILE. The first --check specs go through `attnc run`, compared with definitions.py, and `attnc
+check`; their gradients are compared with gradient_definitions.py if autograd can be installed. The others are only
+compiled, and their expressions and numbers are of any kind. If attnc refuses something for a valid reason (a knob
+without effect, a linear form that does not exist), it is removed, and the case continues. For a failure, the
+smallest spec that fails in the same way is printed.
+"""
+import ast
+import copy
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+
+sys.dont_write_bytecode = True
+os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+import numpy as np
+import yaml
+
+import answers
+import backward
+import definitions
+import draw_spec
+from autograd_venv import autograd
+from processor import (MACHINE, OF_LINEAR_FORMS, OF_WEIGHTS, has_matrix_units, missing_flags, multiplies_bf16,
+                       targets_of)
+from shrink import shrink
+from stored import holds
+from suite import ROOT, Failure, Skip, Suite, execute, signal_name
+
+WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Werror', '-std=gnu11', '-I', os.path.join(ROOT, 'runtime')]
+CANCELS = 8    # times the tolerance: the gradient's terms cancel, or it is wrong
+LONGEST = 4    # seconds of `attnc check`
+CANCELLED = 1e-9     # relative to the largest gradient: smaller gradients are only rounding errors
+MOST_PAIRS = 40000   # the maximum number of pairs of query and key, of all heads, for gradient_definitions.py
+DRAWS = 6      # the maximum number of specs drawn for one case, until one has numbers to compare
+# Messages of attnc about specs that the language allows, and the function that removes the cause; None: the whole spec
+# is dropped.
+REFUSED = [
+    (r"there is no linear form: ", lambda spec, m: spec.pop('algorithm')),
+    (r"the knob '(\w+)' has no effect on this spec: ", lambda spec, m: [e.pop(m[1], None) for e in entries(spec)]),
+    (r"emit 'backward'.* is not compiled yet", lambda spec, m: spec['emit'].remove('backward')),
+    (r"so it cannot be decoded", lambda spec, m: spec['emit'].remove('decode')),
+    (r"is not compiled yet\n.*this concerns the gradients that 'emit' asks for",
+     lambda spec, m: spec['emit'].remove('backward')),
+    (r"'name': '\w+' is a keyword of C", lambda spec, m: spec.update(name='spec')),
+    (r"'name': '\w+\.h' would hide the system's header of that name", lambda spec, m: spec.update(name='spec')),
+    (r"'name': (\w+\.py would hide the module of that name|(names of Python.s own modules|Python cannot import))",
+     lambda spec, m: spec.update(name='spec')),
+    (r"'name': C reserves names|'name' is longer than", lambda spec, m: spec.update(name='spec')),
+    (r"f(64|32|16) cannot hold the value \S+, which results from these options", None),
+    (r"polynomial_square with degree above \d+ and with coefficients as a parameter is not compiled yet", None),
+    (r"division by zero|this constant (is infinite|is not a number|does not fit 64 bits)|'%' takes integers", None),
+    (r"written out, the expression has more than|has more than \d+ names, numbers and signs", None),
+    (r"the expression has more than|parentheses more than \d+ deep", None)]
+
+LEARNED = {'degree': 4, 'sketch': 48, 'map': 'learned'}
+# Specs that failed once: each is compiled, run and checked like a draw.
+FOUND = {
+    'turned': {'prepare': ['layernorm'], 'similarity': {'linear': {'features': 'elu_plus_one'}},
+               'project': {'linformer': {'size': 8}}, 'shape': {'head_dim': 16}},
+    'turned_hedgehog': {'prepare': ['l2norm'], 'similarity': {'linear': {'features': 'hedgehog'}},
+                        'project': {'linformer': {'size': 21}}, 'shape': {'head_dim': 7}},
+    'two_loops_over_parts': {'prepare': ['layernorm'], 'similarity': {'polysketch': LEARNED}, 'mask': 'causal',
+                             'shape': {'head_dim': 8}},
+    'row_in_a_lane': {'similarity': {'custom': {'weight': 's * (1 + (s > 0))'}}, 'normalize': 'none',
+                      'shape': {'head_dim': 5}},
+    'choice_in_a_row': {'similarity': {'custom': {'weight': '(s > 1 ? 1 : 2) * s'}}, 'normalize': 'none',
+                        'mask': 'causal',
+                        'shape': {'head_dim': 5}},
+    'choice_as_a_vector': {'similarity': {'custom': {'weight': 's * (i > 3 ? 7 / j : 2)'}}, 'normalize': 'none',
+                           'shape': {'head_dim': 5}},
+    'axis_that_cancels': {'similarity': {'custom': {'weight': 's * (j - (i + j))'}}, 'shape': {'head_dim': 1}},
+    'divides_by_zero': {'similarity': 'softmax', 'mask': {'expr': '1 / (!i)'}, 'shape': {'head_dim': 3}},
+    'name_of_an_array': {'similarity': {'custom': {'weight': 'exp(s / 2) * (1 + 1.5 * s * s)'}},
+                         'project': {'linformer': {'size': 1}}, 'shape': {'head_dim': 8}, 'dtype': 'f16'},
+    'parts_in_a_ring': {'similarity': {'polynomial_square': {'degree': 1, 'coefficients': 'param'}},
+                        'mask': {'block_window': {'block': 2, 'left': 1}}, 'shape': {'head_dim': 31}},
+    'weight_of_one_feature': {'similarity': {'linear': {'features': {'favor_positive': {'count': 1}}}},
+                              'shape': {'head_dim': 1},
+                              'project': {'linformer': {'size': 1}}},
+    'halves_turned_and_not': {'prepare': ['l2norm'], 'similarity': 'softmax', 'project': {'linformer': {'size': 2}},
+                              'shape': {'head_dim': 4}, 'dtype': 'bf16'},
+    'bounds_of_queries': {
+        'similarity': 'softmax', 'emit': ['forward', 'backward'], 'shape': {'head_dim': 5},
+        'mask': {'all': ['causal', {'expr': 'fmin(fabs(i && j) % (!(i - h)), (j ? i : j) / (!i) + (!(i + i)))'}]}},
+    'grows_to_a_prefix': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'algorithm': 'linear',
+                          'mask': {'all': ['causal', {'prefix': {'length': 3}}]}, 'shape': {'head_dim': 65},
+                          'schedule': {'chunk': 4}, 'emit': ['forward', 'decode']},
+    'grows_without_itself': {'similarity': {'linear': {'features': 'relu'}}, 'shape': {'head_dim': 9},
+                             'mask': {'all': ['causal', {'expr': 'i > j'}]}, 'emit': ['forward', 'decode']},
+    'grows_by_small_tiles': {'similarity': {'linear': {'features': 'squared_relu'}}, 'mask': 'causal',
+                             'shape': {'head_dim': 3, 'value_dim': 32}, 'schedule': {'tile_k': 1},
+                             'emit': ['forward', 'decode']},
+    'kernel': {'name': 'kernel', 'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 4},
+               'emit': ['forward', 'decode']},
+    'prepares_for_nobody': {'prepare': ['rope'], 'similarity': {'custom': {'weight': '1 + (i >= 2 * j)'}},
+                            'mask': 'causal', 'shape': {'head_dim': 64}, 'dtype': 'f64',
+                            'emit': ['forward', 'decode']},
+    'axis_u_around_unrolled_vectors': {'similarity': {'polysketch': {'degree': 8, 'sketch': 32}},
+                                       'project': {'linformer': {'size': 1}}, 'shape': {'head_dim': 4},
+                                       'emit': ['forward', 'backward']},
+    'leaves_nothing_for_totals': {'similarity': {'softmax': {'bias': 'dense'}}, 'shape': {'head_dim': 3},
+                                  'emit': ['forward', 'backward']},
+    'chunks_of_one_key': {'similarity': {'polysketch': {'degree': 4, 'sketch': 2}}, 'mask': 'causal', 'block': 1,
+                          'algorithm': 'linear', 'shape': {'head_dim': 3}},
+    'linear_for_any_length': {'similarity': {'linear': {'features': 'relu'}}, 'mask': 'causal',
+                              'shape': {'head_dim': 4}, 'emit': ['forward', 'decode'], 'schedule': {'crossover': 1},
+                              'targets': ['generic']},
+}
+
+
+class Wrong(Failure):
+    """`kind`: the way of failing; a reduced spec must fail in the same way."""
+    def __init__(self, kind, said):
+        super().__init__('%s: %s' % (kind, said))
+        self.kind = kind
+
+
+def entries(spec):
+    schedule = spec.get('schedule', [])
+    return schedule if isinstance(schedule, list) else [schedule]
+
+
+def ended(line, **options):
+    """Runs a command that must end in time."""
+    try:
+        return execute(line, timeout=600, **options)
+    except Failure as failure:
+        raise Wrong('no end', failure)
+
+
+def command(suite, d, *words, seconds='unlimited'):
+    """Runs an attnc command that ends by itself, or after that many seconds of computing."""
+    targets = ['--target', ','.join(d['targets'])] if d['targets'] else []
+    environment = suite.environment | ({'ATTNC_CFLAGS': '-O0'} if d['seed'] % 12 else {})   # otherwise as users compile
+    limited = ['sh', '-c', 'ulimit -S -t %s; exec "$@"' % seconds, 'sh', suite.attnc, *words, *targets]
+    done = ended(limited, env=environment, signals=True)
+    if done.returncode < 0 and done.returncode != -signal.SIGXCPU:
+        raise Wrong('killed by ' + signal_name(-done.returncode), ' '.join(map(str, limited[4:])))
+    return done
+
+
+def error_of(text):
+    """The first error in the output of a compiler or attnc."""
+    found = re.search(r'error: (.*)', text)
+    return found[1] if found else text.strip()[:200]
+
+
+def kind_of(text):
+    """The kind of an error: its text without the parts that depend on the spec."""
+    return re.sub(r"'[^']*'|\d+", '_', error_of(text.replace('‘', "'").replace('’', "'")))
+
+
+def accepted(suite, d, folder):
+    """Writes the C of the spec without the parts that attnc refuses. Returns the spec's file (None: everything is
+    refused), and those parts."""
+    refused = []
+    while True:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        path = os.path.join(folder, d['spec']['name'] + '.yaml')
+        with open(path, 'w') as f: yaml.safe_dump(d['spec'], f, sort_keys=False, allow_unicode=True)
+        outputs = ['--quiet', '--emit', 'c,h,json,py,loops', *(['--standalone'] if d['standalone'] else [])]
+        done = command(suite, d, path, '-o', folder, *outputs)
+        if done.returncode == 0 and not done.stderr.strip(): return path, refused
+        if done.returncode != 1: raise Wrong('exit status %d' % done.returncode, done.stderr.strip()[:2000])
+        found = next(((m, without) for m, without in ((re.search(p, done.stderr), w) for p, w in REFUSED) if m), None)
+        if not found: raise Wrong('refused: ' + kind_of(done.stderr), done.stderr.strip()[:2000])
+        refused.append(found[0][0])
+        if not found[1]: return None, refused
+        found[1](d['spec'], found[0])
+
+
+def described(d, folder):
+    """Checks the JSON description of the kernel, and that Python can parse the module."""
+    name = os.path.join(folder, d['spec']['name'])
+    with open(name + '.py') as f: ast.parse(f.read())
+    with open(name + '.json') as f: return json.load(f)
+
+
+def compiles(suite, d, folder):
+    """gcc and clang compile it without a warning."""
+    source = os.path.join(folder, d['spec']['name'] + '.c')
+    for cc in suite.compilers:
+        done = ended([cc, *WARNINGS, d['optimize'], '-c', source, '-o', folder + '/kernel.o'],
+                     env=dict(os.environ, LC_ALL='C'))
+        if done.returncode != 0:
+            said = '%s %s\n%s' % (cc, d['optimize'], done.stderr[:1200])
+            raise Wrong('%s: %s' % (os.path.basename(cc), kind_of(done.stderr)), said)
+
+
+def grows(spec):
+    return 'decode' in spec.get('emit', [])
+
+
+def run(suite, d, folder, path, *options):
+    done = command(suite, d, 'run', path, '--in', folder + '/in', '--out', folder + '/out', '--threads', d['threads'],
+                   *options)
+    if done.returncode != 0: raise Wrong('run', 'exit status %d: %s' % (done.returncode, done.stderr.strip()[:2000]))
+    return np.load(folder + '/out/out.npy')
+
+
+def rounding(folder, name, linear):
+    """The change of a row by rounding f32 to bf16 before a product, on this processor, relative to its scale."""
+    if not multiplies_bf16(): return 0.0
+    with open(os.path.join(folder, name + '.loops')) as f: loops = f.read()
+    arrays = dict(re.findall(r'^array (\S+) (.*)', loops, re.M))
+    copies = re.findall(r'copy \[[^]]*\] %(\S+) = %(\S+)', loops)
+    rounds = any(re.search(r'\b(paired|matrix)\b', arrays[to]) and ' f32 ' in arrays[of] for to, of in copies)
+    return (OF_LINEAR_FORMS if linear and has_matrix_units() else OF_WEIGHTS) if rounds else 0.0
+
+
+def compared(suite, d, folder, path, linear):
+    """Compares `attnc run` with definitions.py. Raises Skip if the definitions have no numbers to compare."""
+    spec, into = {'dtype': 'f32'} | definitions.load(path), folder + '/in'
+    sizes = d['heads'], d['kv_heads'], d['n_q'], d['n_k'], d['batch']
+    try:
+        with np.errstate(all='ignore'): answer = answers.draw(spec, into, sizes, d['seed'], d['ids'])
+    except Failure as failure:
+        raise Skip(str(failure))
+    except SystemExit as refused:
+        raise Wrong('definitions.py', refused)
+    out = run(suite, d, folder, path, *(['--chunks', ','.join(map(str, d['chunks']))] if grows(spec) else []))
+    if out.shape != answer.expected.shape: raise Wrong('shape', '%s, not %s' % (out.shape, answer.expected.shape))
+    if not holds(out, spec['dtype']): raise Wrong('storage', 'out has numbers that are no ' + spec['dtype'])
+    beside = rounding(folder, spec['name'], linear) * answer.scale
+    judge = lambda numbers: answer.judge(numbers, 2 if linear else 1, beside)[0]
+    try:
+        with np.errstate(all='ignore'): why = judge(out)
+        if why and re.search('taylor1|identity|favor_trig|custom', str(spec['similarity'])):
+            # perturbed inputs change nothing there, as in 1 - x / |x| for one element
+            exact = np.broadcast_to(answer.allowed + beside == 0, out.shape)
+            if exact.any() and not judge(np.where(exact, answer.expected, out)): raise Skip('weights cancel exactly')
+    except Failure as failure:
+        raise Skip(str(failure))
+    if why: raise Wrong('numbers', why)
+
+
+def differentiated(suite, d, folder, path):
+    """Compares the gradients of `attnc run` with gradient_definitions.py. Gradients whose terms cancel completely
+    are left to `attnc check`, which knows the size of their terms. Returns '', or why all were skipped."""
+    spec, pairs = {'dtype': 'f32'} | definitions.load(path), d['batch'] * d['heads'] * d['n_q'] * d['n_k']
+    if suite.without or pairs > MOST_PAIRS: return suite.without or 'gradient_definitions.py takes it long'
+    for seed in range(d['seed'], d['seed'] + 3):   # a seed may draw rows whose weights nearly vanish
+        why = differentiated_once(suite, d, folder, path, spec, seed)
+        if not why: return ''
+        if not float(re.search(r'off by (\S+) times|$', why)[1] or 'inf') <= CANCELS: break
+    raise Wrong('gradients', why)
+
+
+def differentiated_once(suite, d, folder, path, spec, seed):
+    """Returns the errors, or ''."""
+    P = backward.inputs(folder + '/in', spec, (d['batch'], d['heads'], d['kv_heads'], d['n_q'], d['n_k']), seed)
+    run(suite, d, folder, path)
+    names = [*backward.WANTED, *('d' + n for n in backward.learned(spec, P))]
+    made = {n: np.load('%s/out/%s.npy' % (folder, n)).astype(np.float64) for n in names}
+    with np.errstate(all='ignore'): wanted = backward.gradients_of(spec, P)
+    most = max(np.abs(wanted[n]).max() for n in names)
+    made = {n: x for n, x in made.items() if np.abs(wanted[n]).max() >= CANCELLED * most}
+    try:
+        backward.judge(spec, P, made)
+    except Failure as failure:
+        return str(failure)
+    return ''
+
+
+def checked(suite, d, path):
+    """Runs `attnc check`. Returns '', or that it was stopped."""
+    said, sizes = '', []   # every tenth case uses all shapes of check
+    if d['seed'] % 10:
+        sizes = ['--lengths', ','.join(map(str, d['lengths'])), '--heads', '%d/%d' % (d['heads'], d['kv_heads'])]
+    for seed in 1, 2, 3:   # a seed may draw rows whose weights nearly vanish; a failure counts if all seeds fail
+        done = command(suite, d, 'check', path, *sizes, '--threads', d['threads'], '--seed', seed, seconds=LONGEST)
+        if done.returncode == 0: return ''
+        if done.returncode == -signal.SIGXCPU: return 'check: thousands of features take it long'
+        if 'weights of random arrays overflow' in done.stderr: return ''
+        said = '%s\n%s' % (done.stdout, done.stderr.strip()[:2000])
+        if 'different bits' in done.stdout: break
+    wrong = [line.split('  ')[1] for line in done.stdout.split('\n') if 'WRONG' in line] or [kind_of(done.stderr)]
+    raise Wrong('check: ' + wrong[0], said)
+
+
+def judge(suite, d, folder, numbers):
+    """Runs all checks of a draw, whose spec then lacks the refused parts. Returns the skipped checks."""
+    path, refused = accepted(suite, d, folder)
+    if not path and numbers: raise Skip(refused[-1])
+    if not path: return refused
+    if grows(d['spec']): d['n_q'] = d['n_k']
+    linear = any(k['form'] == 'linear' for k in described(d, folder)['kernels'])
+    compiles(suite, d, folder)
+    if numbers:
+        compared(suite, d, folder, path, linear)
+        if 'backward' in d['spec'].get('emit', []): refused.append(differentiated(suite, d, folder, path))
+        refused.append(checked(suite, d, path))
+    elif d['optimize'] == '-O2' and set(d['targets']) <= set(suite.runnable):   # it must end well, whatever its numbers
+        spec, sizes = {'dtype': 'f32'} | definitions.load(path), (d['heads'], d['kv_heads'], d['n_q'],
+                                                                  d['n_k'], d['batch'])
+        answers.make_inputs(spec, folder + '/in', sizes, d['seed'], d['ids'])
+        run(suite, d, folder, path)
+    return refused
+
+
+def told(d):
+    rest = {k: v for k, v in d.items() if k != 'spec'}
+    spec = yaml.safe_dump(d['spec'], default_flow_style=True, sort_keys=False, width=1000, allow_unicode=True)
+    return '%s\n# %s' % (spec.strip(), json.dumps(rest))
+
+
+def smaller(suite, d, wrong, folder, numbers):
+    """The smallest spec that fails in the same way, and the failure; one of each kind is enough."""
+    if wrong.kind in suite.seen: return d, wrong
+    suite.seen.add(wrong.kind)
+    last = wrong
+
+    def fails(other):
+        nonlocal last
+        try:
+            judge(suite, copy.deepcopy(other), folder, numbers)
+        except Wrong as again:
+            if again.kind == wrong.kind: last = again
+            return again.kind == wrong.kind
+        except (Exception, SystemExit):   # the reduced spec is not valid
+            return False
+        return False
+    end = time.monotonic() + suite.options.shrink
+    return shrink(d, fails, lambda: time.monotonic() > end), last
+
+
+def case(folder, suite, draws, numbers):
+    """The first of several draws that can be judged."""
+    why = ''
+    for d in draws:
+        # check interprets every pass for each
+        if numbers and d['targets'] != ['generic']: d['targets'] = suite.runnable[d['seed'] % len(suite.runnable):][:1]
+        try:
+            left_out = judge(suite, copy.deepcopy(d), folder + '/spec', numbers)
+            return '; '.join(filter(None, left_out + [why]))
+        except Skip as skip:
+            why = 'drawn again: %s' % skip
+        except Wrong as wrong:
+            small, last = smaller(suite, d, wrong, folder + '/small', numbers)
+            raise Failure('%s\n--- drawn\n%s\n--- made smaller\n%s' % (last, told(d), told(small)))
+    raise Skip('no numbers to compare in %d draws; %s' % (len(draws), why))
+
+
+def main():
+    def more(parser):
+        add = parser.add_argument
+        add('--count', type=int, default=500, help='specs (default: 500)')
+        add('--check', type=int, default=100, help='of these, how many are run and checked (default: 100)')
+        add('--seed', type=int, default=1, help='other specs (default: 1)')
+        add('--shrink', type=float, default=60, metavar='SECONDS', help='for making smaller what fails (default: 60)')
+        add('--spec', metavar='FILE', help='this spec alone; what a failure prints as a comment says how it is run')
+        parser.set_defaults(jobs=os.cpu_count())
+    suite = Suite(__doc__.split('\n\n')[0], more)
+    o = suite.options
+    suite.environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(suite.folder, 'cache'))
+    suite.seen = set()
+    suite.without = autograd() if not o.list else ''
+    suite.compilers = [cc for cc in (shutil.which('gcc'), shutil.which('clang-19') or shutil.which('clang')) if cc]
+    suite.runnable = [t for t in targets_of(MACHINE, 'any') if not missing_flags(t)]
+    plain = {'standalone': False, 'optimize': '-O0'}
+    if o.spec:
+        with open(o.spec) as f: rest = re.findall(r'^# (\{.*\})$', f.read(), re.M)
+        d = draw_spec.draw(o.seed, 0, True) | plain | json.loads((rest or ['{}'])[-1]) | {
+            'spec': definitions.load(o.spec)}
+        suite.case('spec', case, suite, [d], True)
+        return suite.run()
+    print('seed %d' % o.seed, flush=True)
+    for n, (name, spec) in enumerate(FOUND.items()):
+        sizes = {'n_k': 40, 'chunks': [7, 1]} if grows(spec) else {}
+        if 'backward' in spec.get('emit', []): sizes |= {'heads': 2, 'kv_heads': 1, 'n_q': 20, 'n_k': 20}
+        if 'targets' in spec: sizes['targets'] = spec.pop('targets')
+        suite.case('found/' + name, case, suite,
+                   [draw_spec.draw(1, n, True) | plain | sizes | {'spec': {'name': 'spec'} | spec}], True)
+    for n in range(o.count):
+        numbers = (n + 1) * o.check // o.count > n * o.check // o.count
+        draws = [draw_spec.draw(o.seed, n + 1000000 * again, numbers) for again in range(DRAWS if numbers else 1)]
+        suite.case('%05d' % n, case, suite, draws, numbers)
+    return suite.run()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

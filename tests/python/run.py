@@ -1,0 +1,194 @@
+#!/usr/bin/python3
+"""The Python package as its users have it: a wheel in a fresh environment, NumPy alone, PyTorch, JAX, types, documents.
+
+Environments are made in build-python/: `numpy`, by the line of runtime/python/README.md, and `frameworks`, with PyTorch and
+JAX as well. They and the compiled parts of attnc stay, so that a second run only repeats what has changed. Cases that need
+a package are skipped if it cannot be installed.
+"""
+import argparse
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(HERE)]
+
+from suite import ROOT, Skip, cached, compiler
+
+BUILD = os.path.join(ROOT, 'build-python')
+README = os.path.join(ROOT, 'runtime', 'python', 'README.md')
+FRAMEWORKS = ('jax==0.10.2', 'mypy', 'pyyaml')
+PYTORCH = ('torch==2.13.0+cpu', 'transformers')   # without the last word, PyPI serves gigabytes of CUDA
+UNREACHABLE = re.compile('No matching distribution|Connection|Temporary failure|timed out|Max retries|ensurepip')
+count = {'passed': 0, 'failed': 0, 'skipped': 0}
+
+
+class Impossible(Exception):
+    """Something that a test needs cannot be had here."""
+
+
+def say(verdict, name, why=''):
+    count[{'ok': 'passed', 'FAIL': 'failed', 'skip': 'skipped'}[verdict]] += 1
+    print(verdict, name, why.strip().replace('\n', '\n    '), flush=True)
+
+
+def run(argv, why, **options):
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors='replace', **options)
+    if done.returncode:
+        lines = done.stdout.strip().splitlines()
+        unreachable = [line.strip() for line in lines if UNREACHABLE.search(line)]
+        if unreachable:
+            raise Impossible('%s: %s' % (why, unreachable[-1]))
+        raise RuntimeError('%s: %s' % (why, '\n'.join(lines[-15:])))
+    return done.stdout
+
+
+def readme_line():
+    """The one line that installs it."""
+    with open(README) as f:
+        line, = re.search(r'^```\n(.*?)^```', f.read(), flags=re.M | re.S)[1].splitlines()
+    return line.split('#')[0].strip()
+
+
+def environment(name, *packages):
+    """A Python with the package of this tree."""
+    folder = os.path.join(BUILD, name)
+    python = os.path.join(folder, 'bin', 'python')
+    settings = dict(os.environ, PATH=os.path.dirname(python) + os.pathsep + os.environ['PATH'], VIRTUAL_ENV=folder,
+                    PIP_DISABLE_PIP_VERSION_CHECK='1', CC=compiler('clang'))
+    for unwanted in 'PYTHONPATH', 'ATTNC', 'ATTNC_CC':
+        settings.pop(unwanted, None)
+    if name == 'numpy' or not os.path.exists(python):
+        shutil.rmtree(folder, ignore_errors=True)
+        run([sys.executable, '-m', 'venv', folder], 'there is no venv')
+    # a folder of the same depth as build/, so that ccache sees the same file names
+    run(['sh', '-c', 'exec %s' % readme_line()], readme_line(), cwd=ROOT,
+        env=settings | {'CC': cached('clang'), 'PIP_CONFIG_SETTINGS': 'builddir=' + os.path.join(ROOT, 'build-wheel')})
+    if packages:
+        run([python, '-m', 'pip', 'install', '--quiet', *packages], 'pip', env=settings)
+    return python, settings
+
+
+def cases(name, python, settings, only):
+    """The cases of a file, run by that Python."""
+    # parallel cases would disturb PyTorch's settings of threads
+    words = [os.path.join(HERE, name + '_cases.py'), os.path.join(os.path.dirname(python), 'attnc'), '--jobs',
+             '2' if name == 'numpy' else '1']
+    # PyTorch passes its own folder and its temporary files to the C++ compiler without quotes, so their paths may have
+    # no blank
+    plain = next(f for f in (tempfile.gettempdir(), '/tmp', '/var/tmp') if ' ' not in f)
+    with tempfile.TemporaryDirectory(prefix='attnc-python-', dir=plain) as folder:
+        link = os.path.join(folder, 'build')
+        os.symlink(BUILD, link)
+        command = [os.path.join(link, os.path.relpath(python, BUILD)), *words, *(['--only', only] if only else [])]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, env=settings | {'TMPDIR': plain}, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors='replace')
+    last = re.search(r'^(\d+) passed, (\d+) failed, (\d+) skipped\n\Z', done.stdout, flags=re.M)
+    print(re.sub(r'^\d+ passed.*\n\Z', '', done.stdout, flags=re.M), end='', flush=True)
+    if last:
+        for key, number in zip(count, map(int, last.groups())):
+            count[key] += number
+    elif 'no case matches' not in done.stdout:
+        say('FAIL', name, 'exit status %d' % done.returncode)
+
+
+def numpy_is_all_it_needs(python, settings):
+    listed = run([python, '-m', 'pip', 'list', '--format=freeze'], 'pip list', env=settings)
+    names = {line.split('=')[0].split(' ')[0] for line in listed.splitlines()}
+    if not {'attnc', 'numpy'} <= names <= {'attnc', 'numpy', 'pip', 'setuptools', 'wheel'}:
+        raise RuntimeError('there are ' + ' '.join(sorted(names)))
+    place = os.path.join(glob.glob(os.path.join(BUILD, 'numpy', 'lib', 'python*', 'site-packages'))[0], 'attnc')
+    for file in 'py.typed', '_bin/attnc', 'attnrt.h', 'specs/softmax.yaml', 'xla.c':
+        if not os.path.isfile(os.path.join(place, file)):
+            raise RuntimeError('the wheel has no ' + file)
+    with open(glob.glob(place + '-*.dist-info/METADATA')[0]) as f, open(README) as description:
+        if description.read().strip() not in f.read():
+            raise RuntimeError('the description of the wheel is not ' + README)
+
+
+def it_is_for_every_python(python, settings):
+    """The wheel's tag names no Python version, and its program contains the libraries that exist as archives."""
+    place = glob.glob(os.path.join(BUILD, 'numpy', 'lib', 'python*', 'site-packages'))[0]
+    with open(glob.glob(os.path.join(place, 'attnc-*.dist-info', 'WHEEL'))[0]) as f:
+        tag = re.search(r'^Tag: (.*)', f.read(), flags=re.M)[1]
+    if not tag.startswith('py3-none-') or tag.endswith('-any'):
+        raise RuntimeError('its tag is ' + tag)
+    needed = run(['readelf', '--dynamic', '--wide', os.path.join(place, 'attnc', '_bin', 'attnc')], 'readelf')
+    for library in 'libyaml', 'libmd', 'libjansson', 'libsqlite3':
+        archive = run([settings['CC'], '-print-file-name=%s.a' % library], settings['CC']).strip()
+        if os.path.isabs(archive) and 'Shared library: [%s' % library in needed:
+            raise RuntimeError('it needs %s although there is %s' % (library, archive))
+
+
+def types_are_strict(python, settings):
+    # from another folder, so that the installed package is checked
+    run([python, '-m', 'mypy', '--strict', '--cache-dir', os.path.join(BUILD, 'mypy'), '-p', 'attnc'], 'mypy', cwd=BUILD,
+        env=settings)
+
+
+def types_refuse_what_is_wrong(python, settings):
+    """The errors of typed_use.py are exactly the expected ones."""
+    file = os.path.join(HERE, 'typed_use.py')
+    done = subprocess.run([python, '-m', 'mypy', '--strict', '--cache-dir', os.path.join(BUILD, 'mypy'), '--no-error-summary',
+                           '--hide-error-context', file], cwd=BUILD, env=settings, text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said = {}
+    for number, code in re.findall(r'typed_use[.]py:(\d+): error: .*\[([a-z-]+)\]$', done.stdout, flags=re.M):
+        said.setdefault(int(number), set()).add(code)
+    with open(file) as f:
+        wanted = {number: set(line.split('# error: ')[1].split()) for number, line in enumerate(f, 1)
+                  if '  # error: ' in line}
+    if said != wanted or not wanted:
+        raise RuntimeError('mypy says\n' + done.stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
+    parser.add_argument('attnc', help='not used: the wheel has its own')
+    parser.add_argument('--only', metavar='PATTERN', help='only cases whose name contains PATTERN')
+    only = parser.parse_args().only
+    os.makedirs(BUILD, exist_ok=True)
+    for name, packages, files, more in (
+            ('numpy', (), ('numpy',), (numpy_is_all_it_needs, it_is_for_every_python)),
+            ('frameworks', FRAMEWORKS, ('torch', 'replace', 'jax', 'readme', 'train'), (types_are_strict, types_refuse_what_is_wrong))):
+        try:
+            python, settings = environment(name, *packages)
+        except (Impossible, Skip) as why:
+            say('skip', name, str(why))
+            continue
+        except RuntimeError as why:
+            say('FAIL', name, str(why))
+            continue
+        try:
+            if name == 'frameworks':
+                # imported modules are compiled by Python at that moment
+                run([python, '-m', 'pip', 'install', '--quiet', '--no-compile', *PYTORCH], 'pip', env=settings)
+        except Impossible as why:
+            say('skip', 'torch, replace, readme, train, types', str(why))
+            files, more = ('jax',), ()
+        for function in more if not only else ():
+            try:
+                function(python, settings)
+                say('ok', function.__name__)
+            except RuntimeError as why:
+                say('FAIL', function.__name__, str(why))
+        try:
+            if name == 'numpy':
+                run([python, '-m', 'pip', 'install', '--quiet', 'pyyaml'], 'pyyaml, for definitions.py', env=settings)
+        except Impossible as why:
+            say('skip', 'numpy_cases', str(why))
+            continue
+        for file in files:
+            cases(file, python, settings, only)
+    print('%(passed)d passed, %(failed)d failed, %(skipped)d skipped' % count)
+    return 1 if count['failed'] else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
