@@ -9,7 +9,8 @@
 #include "polysketch.h"
 #include "softmax.h"
 
-namespace {
+namespace
+{
 
 using memory = std::unique_ptr<void, decltype(&attn_free)>;
 
@@ -20,9 +21,10 @@ memory allocate(std::size_t bytes)
     return made;
 }
 
-// A kernel with the parameters that a seed makes.
-class attention {
-public:
+// A kernel with parameters that are generated from a seed.
+class attention
+{
+  public:
     explicit attention(const attn_kernel &kernel, std::uint64_t seed = 1)
         : kernel_(kernel), params_(allocate(kernel.params_bytes)), storage_(allocate(kernel.params_size()))
     {
@@ -34,7 +36,7 @@ public:
         check(kernel_.forward(&problem, params_.get(), q, k, v, out, workspace.get()));
     }
 
-private:
+  private:
     static void check(int error)
     {
         if (error) throw std::runtime_error(attn_strerror(error));

@@ -1,5 +1,5 @@
-/* Continues a text byte by byte: softmax attention, whose state grows with the text, beside polysketch, whose state is
-   as large after a million bytes as after one. */
+/* Continues a text byte by byte with two models: softmax attention, whose state grows with the text, and polysketch,
+   whose state has the same size after a million bytes as after one. */
 #include "decode.h"
 
 #include <errno.h>
@@ -15,12 +15,12 @@
 #endif
 
 enum {
-    LEAST_BYTES = 256, /* of a text to train on */
+    LEAST_BYTES = 256, /* the minimum length of a text to train on */
     MOST_BYTES = 1 << 20,
-    PROMPT_BYTES = 512, /* where --prompt is not given */
-    SHOWN_BYTES = 60,   /* of the prompt */
+    PROMPT_BYTES = 512, /* if --prompt is not given */
+    SHOWN_BYTES = 60,   /* the bytes of the prompt to print */
     FIRST_POSITION = 1024,
-    TIMED_BYTES = 64, /* at each position of the table */
+    TIMED_BYTES = 64, /* bytes to measure at each position of the table */
     ROWS_A_CALL = 4096
 };
 
@@ -28,12 +28,12 @@ const char *const program = "decode";
 
 struct request {
     const char *file, *models, *prompt, *save, *load;
-    const struct model_kind *only; /* NULL: all */
+    const struct model_kind *only; /* NULL: both */
     struct learn_limit train;
     int64_t length, copies, capacity, times, seed, threads;
     double temperature;
     bool anew, quiet;
-    /* the text, read when it is needed */
+    /* the text; read when it is needed */
     unsigned char *byte;
     int64_t bytes;
 };
@@ -44,24 +44,24 @@ static void usage(FILE *out)
 {
     fputs("usage: decode [FILE] [OPTION…]\n\n"
           "Continues a text byte by byte with two small language models, one with softmax attention and one with\n"
-          "polysketch. Each is trained on the first three quarters of FILE (default /usr/share/common-licenses/GPL-3)\n"
-          "where its file is not there yet.\n"
-          "  --models FOLDER   where softmax.model and polysketch.model are, or will be (default: .)\n"
-          "  --train N         the length of training: N steps, or 25s, seconds (default: 25s)\n"
+          "polysketch. A model without a file is trained on the first three quarters of FILE (default\n"
+          "/usr/share/common-licenses/GPL-3).\n"
+          "  --models FOLDER   the folder of softmax.model and polysketch.model (default: .)\n"
+          "  --train N         the length of training: N steps, or Ns for N seconds (default: 25s)\n"
           "  --only MODEL      softmax or polysketch (default: both)\n"
-          "  --prompt TEXT     what is continued (default: 512 bytes of FILE that no model was trained on)\n"
-          "  --length N        bytes to make (default: 300)\n"
-          "  --temperature T   0: always the likeliest byte; larger: more of the others (default: 0.5)\n"
-          "  --seed N          of what is drawn, and of a model's random numbers when it is trained (default: 1)\n"
-          "  --copies N        continuations side by side of one prompt, 1 to 16 (default: 1)\n"
-          "  --save STATE      write a file from which --load goes on; with --only\n"
-          "  --load STATE      go on where a file was saved; with --prompt, after these bytes more\n"
-          "  --capacity N      bytes that a state has room for where it grows (default: 8192)\n"
+          "  --prompt TEXT     the text to continue (default: 512 bytes of FILE that no model was trained on)\n"
+          "  --length N        bytes to generate (default: 300)\n"
+          "  --temperature T   0: always the most likely byte; larger: more of the others (default: 0.5)\n"
+          "  --seed N          seed of the drawn bytes, and of a model when it is trained (default: 1)\n"
+          "  --copies N        different continuations of the prompt, 1 to 16 (default: 1)\n"
+          "  --save STATE      write a file that --load continues; with --only\n"
+          "  --load STATE      continue a saved state; with --prompt, append these bytes first\n"
+          "  --capacity N      the maximum number of bytes in a state that grows (default: 8192)\n"
           "  --times N         a table of the time a byte takes, up to position N (default: 16384 with both models, "
           "else none)\n"
-          "  --anew            without a state: all bytes so far anew for each one\n"
+          "  --anew            without a state: compute forward of all bytes so far for each byte\n"
           "  --threads N       (default: all)\n"
-          "  --quiet           nothing but what follows the prompt\n",
+          "  --quiet           print only the text after the prompt\n",
           out);
 }
 
@@ -71,7 +71,7 @@ static int wrong(const char *option, const char *takes)
     return 2;
 }
 
-/* 0, or the exit status; *used becomes whether `text` belonged to the option. */
+/* Returns 0 or the exit status; sets *used if `text` is the option's value. */
 static int read_option(struct request *r, const char *option, const char *text, bool *used)
 {
     const struct {
@@ -116,13 +116,13 @@ static int read_option(struct request *r, const char *option, const char *text, 
     else if (!strcmp(option, "--quiet"))
         r->quiet = true;
     else {
-        fprintf(stderr, "decode: error: there is no option '%s'; --help has all of them\n", option);
+        fprintf(stderr, "decode: error: unknown option '%s'; see --help\n", option);
         return 2;
     }
     return 0;
 }
 
-/* 0, or the exit status. */
+/* Returns 0 or the exit status. */
 static int read_arguments(int argc, char **argv, struct request *r)
 {
     for (int k = 1; k < argc; k++) {
@@ -136,7 +136,7 @@ static int read_arguments(int argc, char **argv, struct request *r)
             if (status) return status;
             k += used;
         } else if (r->file) {
-            fprintf(stderr, "decode: error: one file at a time: '%s' and '%s'\n", r->file, argv[k]);
+            fprintf(stderr, "decode: error: only one file is allowed, not '%s' and '%s'\n", r->file, argv[k]);
             return 2;
         } else {
             r->file = argv[k];
@@ -144,14 +144,14 @@ static int read_arguments(int argc, char **argv, struct request *r)
     }
     const char *why = r->save && !r->only && !r->load ? "--save needs --only: a file has one model's state"
                       : r->anew && (r->save || r->load || r->copies > 1)
-                          ? "--anew keeps no state, so there is none for --save, --load or --copies"
+                          ? "--anew has no state, so it cannot be combined with --save, --load or --copies"
                           : NULL;
     if (why) fprintf(stderr, "decode: error: %s\n", why);
     if (!r->file) r->file = "/usr/share/common-licenses/GPL-3";
     return why ? 2 : 0;
 }
 
-/* Reads the text, once; false after saying why not. */
+/* Reads the text, once; returns false after a message. */
 static bool text_there(struct request *r)
 {
     if (!r->byte && !(r->byte = file_read(r->file, MOST_BYTES, &r->bytes))) return false;
@@ -165,7 +165,7 @@ static bool text_there(struct request *r)
 static int failed(const struct model_kind *kind, int error)
 {
     fprintf(stderr, "decode: error: %s: %s%s\n", kind->name, attn_strerror(error),
-            error == ATTN_ECAPACITY ? "; --capacity N makes room when the text is begun" : "");
+            error == ATTN_ECAPACITY ? "; --capacity N sets the size when a text is started" : "");
     return error == ATTN_ECAPACITY ? 1 : 3;
 }
 
@@ -188,7 +188,7 @@ static void progress(int64_t step, double seconds, double bits)
     fflush(stderr);
 }
 
-/* 0, or the exit status. */
+/* Loads or trains a model. Returns 0 or the exit status. */
 static int get_model(struct model *m, const struct model_kind *kind, struct request *r)
 {
     char path[4096];
@@ -200,7 +200,7 @@ static int get_model(struct model *m, const struct model_kind *kind, struct requ
         fprintf(stderr, "decode: error: cannot write into '%s': %s\n", r->models, strerror(errno));
         return 1;
     }
-    fprintf(stderr, "there is no '%s': training it on %s\n", path, r->file);
+    fprintf(stderr, "'%s' does not exist: training it on %s\n", path, r->file);
     struct learned learned = {0};
     int error = model_open(m, kind->kernel, (uint64_t)r->seed);
     if (!error) error = learn(m, r->byte, r->bytes, r->train, (int)r->threads, progress, &learned);
@@ -211,10 +211,10 @@ static int get_model(struct model *m, const struct model_kind *kind, struct requ
     return model_save(m, path) ? 0 : 3;
 }
 
-/* ---- one byte after the other ---- */
+/* ---- generation byte by byte ---- */
 
-/* Draws depend on the seed, the sequence and the position alone, so that a text that was saved goes on as if it had not
-   been. */
+/* Chooses the next byte. The random number depends only on the seed, the sequence and the position, so a saved text
+   continues as if it had not been interrupted. */
 static unsigned char choose(const float *score, const struct request *r, int64_t sequence, int64_t position)
 {
     int best = 0;
@@ -232,8 +232,8 @@ static unsigned char choose(const float *score, const struct request *r, int64_t
     return (unsigned char)best;
 }
 
-/* What comes before the first byte that is made: the prompt for all sequences, or a file's state and bytes more. 0, or
-   the exit status. */
+/* Prepares the sequences: the prompt for all of them, or a file's state and the bytes of --prompt. Returns 0 or the
+   exit status. */
 static int begin(struct stream *s, const struct request *r, const unsigned char *prompt, int64_t n, int *error)
 {
     if (r->anew) {
@@ -252,7 +252,7 @@ static int begin(struct stream *s, const struct request *r, const unsigned char 
     return 0;
 }
 
-/* made [copies, length]; an attn_error. */
+/* Generates `made` [copies, length]; returns 0 or an attn_error. */
 static int make(struct stream *s, const struct request *r, unsigned char *made)
 {
     int error = 0;
@@ -260,7 +260,7 @@ static int make(struct stream *s, const struct request *r, unsigned char *made)
         for (int64_t copy = 0; copy < s->copies; copy++)
             s->next[copy] = made[copy * r->length + k] = choose(s->layers.scores + copy * MODEL_SYMBOLS, r, copy,
                                                                 stream_length(s, copy));
-        if (k + 1 == r->length) break; /* the last one is not needed yet */
+        if (k + 1 == r->length) break; /* the last byte need not enter the state */
         error = r->anew ? stream_anew(s, s->next, 1) : stream_step(s, s->next);
     }
     return error;
@@ -294,7 +294,7 @@ static void show(const struct stream *s, const struct request *r, const unsigned
     }
 }
 
-/* 0, or the exit status. */
+/* Continues the text with one model and prints it. Returns 0 or the exit status. */
 static int continue_text(const struct model *m, const struct model_kind *kind, const struct request *r,
                          const unsigned char *prompt, int64_t n)
 {
@@ -325,7 +325,7 @@ static int continue_text(const struct model *m, const struct model_kind *kind, c
     return status;
 }
 
-/* ---- the time that a byte takes, by position ---- */
+/* ---- the time per byte, by position ---- */
 
 static int ascending(const void *a, const void *b)
 {
@@ -333,8 +333,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median of seconds a byte, after the text has been read up to each position, again and again where it is short. 0
-   or an attn_error. */
+/* The median time of a byte at each position; short positions are repeated. Returns 0 or an attn_error. */
 static int time_bytes(struct stream *s, const struct request *r, double *seconds)
 {
     unsigned char piece[ROWS_A_CALL];
@@ -358,7 +357,7 @@ static int time_bytes(struct stream *s, const struct request *r, double *seconds
     return error;
 }
 
-/* 0, or the exit status. */
+/* Prints the table of times. Returns 0 or the exit status. */
 static int print_times(const struct model *m, struct request *r)
 {
     double seconds[MODEL_KINDS][24] = {0};
@@ -391,20 +390,20 @@ static int print_times(const struct model *m, struct request *r)
     return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- the program ---- */
 
-/* 0, or the exit status. */
+/* Returns 0 or the exit status. */
 static int run(struct request *r, struct model *m)
 {
-    if (r->load) { /* the file says what it is of */
+    if (r->load) { /* the file names its model */
         struct saved saved;
         if (!saved_read(&saved, r->load)) return 1;
         const struct model_kind *kind = NULL;
         for (int k = 0; k < MODEL_KINDS; k++)
             if (!strncmp(saved.kernel, model_kinds[k].kernel->name, sizeof saved.kernel)) kind = &model_kinds[k];
         if (!kind || (r->only && r->only != kind)) {
-            fprintf(stderr, "decode: error: '%s': it is of %s\n", r->load,
-                    kind ? kind->name : "no model of this program");
+            fprintf(stderr, "decode: error: '%s' is a state of %s\n", r->load,
+                    kind ? kind->name : "a model of another program");
             return 1;
         }
         r->only = kind;

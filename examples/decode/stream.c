@@ -36,7 +36,7 @@ void stream_close(struct stream *s)
     *s = (struct stream){0};
 }
 
-/* n bytes more of each sequence, or of those that `lengths` says. */
+/* Appends n tokens to each sequence, or the numbers in `lengths`. */
 static int extend(struct stream *s, const int64_t *lengths, int64_t n, struct attn_strides qkv, struct attn_strides out)
 {
     struct attn_problem p = s->problem;
@@ -56,7 +56,7 @@ int stream_read(struct stream *s, const unsigned char *byte, int64_t n)
         lengths[0] = count = n < s->rows ? n : s->rows;
         s->last[0] = windows_of(s->window, byte, count, s->last[0]);
         layers_before(s->model, &s->layers, s->window, count);
-        /* The other sequences have no rows in this call, so none of theirs has to be there. */
+        /* The other sequences have no rows in this call, so their rows need no memory. */
         const int error = extend(s, lengths, count, model_side_by_side(0), model_attended(1));
         if (error) return error;
         layers_after(s->model, &s->layers, count, 1);
@@ -119,7 +119,7 @@ int stream_anew(struct stream *s, const unsigned char *byte, int64_t n)
     return error;
 }
 
-/* ---- files: what is saved is a header and the state as it lies in memory ---- */
+/* ---- files: a header and a copy of the state's memory ---- */
 
 static const char magic[8] = "bytekeep";
 
@@ -160,7 +160,7 @@ bool saved_read(struct saved *h, const char *path)
     if ((size_t)bytes == sizeof *h) memcpy(h, file, sizeof *h);
     free(file);
     if ((size_t)bytes != sizeof *h || memcmp(h->magic, magic, sizeof magic) != 0)
-        return refuse(path, "it is no state that --save wrote");
+        return refuse(path, "it is not a state that --save wrote");
     if (h->format != 1 || h->byte_order != 0x01020304)
         return refuse(path, "another version or another kind of machine wrote it");
     if (h->copies < 1 || h->copies > MOST_COPIES || h->capacity < 0 || h->bytes < 0)
@@ -174,7 +174,7 @@ bool stream_load(struct stream *s, const char *path)
     if (!saved_read(&h, path)) return false;
     const struct saved wanted = saved_of(s);
     if (strncmp(h.kernel, wanted.kernel, sizeof h.kernel) != 0 || h.model != wanted.model)
-        return refuse(path, "it is of another model");
+        return refuse(path, "it belongs to another model");
     const size_t state = s->problem.state_bytes;
     int64_t bytes;
     unsigned char *file = file_read(path, (int64_t)(sizeof h + state) + 1, &bytes);
@@ -182,11 +182,11 @@ bool stream_load(struct stream *s, const char *path)
     const bool whole = (size_t)bytes == sizeof h + state && h.bytes == wanted.bytes;
     if (whole) memcpy(s->state, file + sizeof h, state);
     free(file);
-    if (!whole) return refuse(path, "it is cut short, or its state is of another size");
+    if (!whole) return refuse(path, "it is truncated, or its state has another size");
     if (h.hash != file_hash(&h, offsetof(struct saved, hash), s->state, state)) return refuse(path, "it is damaged");
     memcpy(s->last, h.last, sizeof s->last);
     memcpy(s->next, h.next, sizeof s->next);
-    for (int64_t copy = 0; copy < s->copies; copy++) { /* the kernel knows its own states */
+    for (int64_t copy = 0; copy < s->copies; copy++) { /* the kernel checks that the state is its own */
         const int64_t length = stream_length(s, copy);
         if (length < 0) return refuse(path, attn_strerror((int)length));
     }

@@ -1,4 +1,4 @@
-/* Predicts the bytes of a text with two kernels, called by the descriptions that they give of themselves. */
+/* Predicts the bytes of a text with two kernels, called through their descriptions, struct attn_kernel. */
 #include "../text/text.h"
 
 #include <attnrt.h>

@@ -1,16 +1,16 @@
-/* Products of matrices for the model: all rows on all threads, the same bits for any number of these. */
+/* Matrix products of the model. Rows are distributed among threads; the bits do not depend on the number of threads. */
 #include "model.h"
 
-/* The loader picks the one for this machine. */
+/* the dynamic loader picks the version for this machine */
 #if defined(__x86_64__) && defined(__GNUC__)
 #define EACH_MACHINE __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
 #define EACH_MACHINE
 #endif
 
-enum { ROWS_A_BLOCK = 256, ROWS_A_TURN = 8, FEW_ROWS = 4 /* take less time than to wake threads */ };
+enum { ROWS_A_BLOCK = 256, ROWS_AT_ONCE = 8, FEW_ROWS = 4 /* with so few rows, waking threads would take longer */ };
 
-/* c[0 .. m) += the sum of a[x * a_step] * b[x * m + 0 .. m) over x < count. */
+/* c[0 … m) += the sum of a[x * a_step] * b[x * m … x * m + m) over x < count */
 EACH_MACHINE static void add_rows(float *restrict c, const float *restrict a, int64_t a_step, const float *restrict b,
                                   int64_t count, int64_t m)
 {
@@ -45,8 +45,8 @@ void dense_weight_gradient(float *c, const float *a, const float *b, int64_t n, 
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(threads) schedule(static)
 #endif
-    for (int64_t turn = 0; turn < k; turn += ROWS_A_TURN) {
-        int64_t end = turn + ROWS_A_TURN < k ? turn + ROWS_A_TURN : k;
+    for (int64_t turn = 0; turn < k; turn += ROWS_AT_ONCE) {
+        int64_t end = turn + ROWS_AT_ONCE < k ? turn + ROWS_AT_ONCE : k;
         for (int64_t j = turn * m; j < end * m; j++) c[j] = 0;
         for (int64_t i = 0; i < n; i += ROWS_A_BLOCK)
             for (int64_t row = turn; row < end; row++)

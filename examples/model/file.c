@@ -1,4 +1,4 @@
-/* Files that are written whole or not at all, and the model in one. */
+/* Files that are written completely or not at all, and files of models. */
 #include "model.h"
 
 #include <errno.h>
@@ -78,14 +78,14 @@ uint64_t file_hash(const void *head, size_t head_bytes, const void *body, size_t
 
 /* ---- a model ---- */
 
-/* What a file begins with; the weights follow. */
+/* The header of a model's file; the weights follow. */
 struct header {
     char magic[8];
     uint32_t format, byte_order;
     char kernel[64], text[64];
     uint64_t seed;
     int64_t count;
-    uint64_t hash; /* of what is before it, and of the weights */
+    uint64_t hash; /* a hash of the members before it and of the weights */
 };
 
 static struct header header_of(const struct model *m)
@@ -122,13 +122,13 @@ bool model_load(struct model *m, const struct attn_kernel *kernel, const char *p
     const char *why = NULL;
     if ((size_t)bytes >= sizeof h) memcpy(&h, file, sizeof h);
     if ((size_t)bytes < sizeof h || memcmp(h.magic, "bytemod", 8) != 0)
-        why = "it is no model of this example";
+        why = "it is not a model of this example";
     else if (h.format != 1 || h.byte_order != 0x01020304)
         why = "another version or another kind of machine wrote it";
     else if (strncmp(h.kernel, kernel->name, sizeof h.kernel) != 0)
-        why = "its attention is another kernel's";
+        why = "its attention uses another kernel";
     else if ((size_t)bytes != sizeof h + weights || h.count != model_offset(MODEL_WEIGHTS))
-        why = "it is cut short, or of another size";
+        why = "it is truncated, or has another size";
     else if (h.hash != file_hash(&h, offsetof(struct header, hash), file + sizeof h, weights))
         why = "it is damaged";
     if (!why) {
@@ -139,6 +139,6 @@ bool model_load(struct model *m, const struct attn_kernel *kernel, const char *p
         if (!error) memcpy(m->weight, file + sizeof h, weights);
     }
     free(file);
-    if (why) fprintf(stderr, "%s: error: '%s': %s; without the file a model is trained anew\n", program, path, why);
+    if (why) fprintf(stderr, "%s: error: '%s': %s; remove the file to train a new model\n", program, path, why);
     return !why;
 }

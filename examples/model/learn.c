@@ -1,4 +1,4 @@
-/* The model, trained: Adam on pieces of a text, attention forward and backward by its kernel. */
+/* Trains the model with Adam on pieces of a text; attention's forward and backward are those of its kernel. */
 #include "model.h"
 
 #include <math.h>
@@ -10,12 +10,12 @@ struct training {
     struct model *m;
     struct attn_problem problem;
     void *workspace, *backward_workspace;
-    int64_t n, count; /* positions, numbers of all weights */
+    int64_t n, count; /* n: positions of a piece; count: the number of weights */
     int threads;
     struct layers layers;
     struct window *window;
-    float *gradient, *mean, *square;              /* of the weights, and Adam's averages */
-    float *d_x, *d_qkv, *d_attended, *d_h, *d_up; /* gradients by what is in the layers */
+    float *gradient, *mean, *square;              /* of the weights; mean and square: Adam's averages */
+    float *d_x, *d_qkv, *d_attended, *d_h, *d_up; /* gradients with respect to the arrays of the layers */
     float *turned;                                /* a weight, transposed */
 };
 
@@ -72,7 +72,7 @@ static int prepare(struct training *t)
 
 /* ---- forward and backward ---- */
 
-/* d_in = or += d_out times the transposed weight, and the weight's gradient. */
+/* Adds to or sets d_in to d_out times the transposed weight, and computes the gradient of the weight. */
 static void back(struct training *t, enum model_weight w, const float *in, const float *d_out, float *d_in, bool adds)
 {
     const int64_t k = model_rows(w), c = model_columns(w);
@@ -81,7 +81,7 @@ static void back(struct training *t, enum model_weight w, const float *in, const
     dense_product(d_in, d_out, t->turned, t->n, c, k, adds, t->threads);
 }
 
-/* Scores of the next byte at every position of `byte`. */
+/* Computes the scores of the next byte at every position of `byte`. */
 static int forward(struct training *t, const unsigned char *byte)
 {
     struct layers *l = &t->layers;
@@ -93,10 +93,10 @@ static int forward(struct training *t, const unsigned char *byte)
     return error;
 }
 
-/* The mean loss in bits, and in `scores` the gradient of the loss in nats by them. */
+/* Returns the mean loss in bits. Replaces `scores` by the gradient of the loss (in nats) with respect to them. */
 static double judge(struct training *t, const unsigned char *byte)
 {
-    double *loss = (double *)(void *)t->d_up; /* not used now */
+    double *loss = (double *)(void *)t->d_up; /* memory that is not in use now */
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(t->threads) schedule(static)
 #endif
@@ -118,7 +118,8 @@ static int backward(struct training *t)
 {
     const struct layers *l = &t->layers;
     const int64_t width = MODEL_WIDTH;
-    back(t, MODEL_READ, l->y, l->scores, t->d_h, false); /* y is h and more: so far the gradient by both */
+    back(t, MODEL_READ, l->y, l->scores, t->d_h, false); /* y is h plus other terms; d_h is the gradient with respect to
+                                                            y so far */
     back(t, MODEL_DOWN, l->up, t->d_h, t->d_up, false);
     for (int64_t k = 0; k < t->n * MODEL_UNITS; k++) t->d_up[k] = l->up[k] > 0 ? t->d_up[k] : 0;
     back(t, MODEL_UP, l->h, t->d_up, t->d_h, true);
@@ -154,7 +155,7 @@ static void adam(struct training *t, int64_t step, double rate)
 
 /* ---- a text ---- */
 
-/* The n bytes from the last quarter on: what is foreseen of them. */
+/* Predicts the n bytes after the first three quarters of the text. */
 static int evaluate(struct training *t, const unsigned char *byte, int64_t length, int which, struct learned *result)
 {
     const int64_t begin = length - length / 4 - 1;
@@ -180,7 +181,8 @@ int learn(struct model *m, const unsigned char *byte, int64_t length, struct lea
     if (t.n > MOST_POSITIONS) t.n = MOST_POSITIONS;
     int error = prepare(&t);
     if (!error) error = evaluate(&t, byte, length, 0, result);
-    const int64_t places = length - length / 4 - t.n; /* where a sequence of n + 1 bytes can begin */
+    const int64_t places = length - length / 4 - t.n; /* the number of positions where a sequence of n + 1 bytes can
+                                                         start */
     const uint32_t key[2] = {(uint32_t)m->seed, (uint32_t)(m->seed >> 32)};
     double begun = attn_seconds(), done = 0;
     for (int64_t step = 1; !error && done < 1; step++) {

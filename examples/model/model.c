@@ -1,4 +1,4 @@
-/* The layers of the model, but for the products of matrices and for attention. */
+/* The layers of the model, except matrix products and attention. */
 #include "model.h"
 
 #include <math.h>

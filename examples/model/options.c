@@ -1,4 +1,4 @@
-/* What the programs around the model read from their command lines. */
+/* Reading of numbers and other options on the command lines of the programs that use the model. */
 #include "model.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* Rows of a kernel that estimates its weights by random features, against the same features in float64: computed here,
-   apart from the compiler, and met pair by pair. Keys come in chunks, so nothing but their features is as large as a
-   chunk times the number of features. */
+/* Compares rows of a kernel that estimates its weights by random features with the same features in float64, which are
+   computed here without the compiler, for every pair. Keys are processed in chunks; only the features of a chunk are
+   stored. */
 #include "next_byte.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ enum { CHUNK = 1024 };
 struct estimate {
     enum features kind;
     int count;
-    double *map, *other; /* [HEAD_DIM, count]: both matrices of a sketch of degree 4, or Performer's directions */
+    double *map, *other; /* [HEAD_DIM, count]: the two matrices of a sketch of degree 4, or Performer's directions */
 };
 
 struct row_sums {
@@ -26,7 +26,7 @@ static const struct attn_param *find_param(const struct attn_kernel *kernel, con
     return NULL;
 }
 
-/* A parameter [HEAD_DIM, count], or turned from [count, HEAD_DIM], in float64; NULL when memory runs out. */
+/* A parameter [HEAD_DIM, count] in float64, transposed if it is [count, HEAD_DIM]; NULL if out of memory. */
 static double *widen(const struct attn_param *p, const void *params, int count, bool turned)
 {
     const float *from;
@@ -61,8 +61,8 @@ static void product(const double *x, const double *map, int count, double *out)
         for (int c = 0; c < count; c++) out[c] += x[d] * map[d * count + c];
 }
 
-/* sqrt(1 / r) (x G1) (x G2): PolySketchFormer's algorithm 1 for the degree 4, whose weights are squares of its inner
-   products. */
+/* sqrt(1 / r) (x G1) (x G2): PolySketchFormer's algorithm 1 for degree 4, whose weights are the squares of inner
+   products of these. */
 static void sketch(const struct estimate *e, const float *row, double *out, double *scratch)
 {
     double x[HEAD_DIM];
@@ -87,7 +87,7 @@ static void favor(const struct estimate *e, const float *row, double *out)
     for (int c = 0; c < e->count; c++) out[c] = exp(out[c] - half) / sqrt(e->count);
 }
 
-/* out [rows, count]: the features of the positions at[0], at[1], …; without `at`, of those from `first` on. */
+/* out [rows, count]: the features at the positions at[0], at[1], …; if `at` is NULL, at positions from `first` on. */
 static void features_of(const struct estimate *e, const struct text_vectors *t, int64_t first, const int64_t *at,
                         int rows, double *out, int threads)
 {
@@ -105,7 +105,7 @@ static void features_of(const struct estimate *e, const struct text_vectors *t, 
     }
 }
 
-/* Adds the keys first … first + keys - 1, whose features are in k, to the row of the query with the features q. */
+/* Adds keys first … first + keys - 1, with features k, to the row of the query with features q. */
 static void add_keys(const struct estimate *e, const struct text_vectors *t, const double *q, const double *k,
                      int64_t first, int64_t keys, struct row_sums *s)
 {
@@ -150,7 +150,9 @@ double features_error(enum features kind, const struct prepared *p, const struct
         fprintf(stderr, "next_byte: error: out of memory\n");
         goto done;
     }
-    for (int r = 0; r < rows; r++) at[r] = sampled_row(t, r, rows) + 1; /* row r is asked by position r + 1 */
+    for (int r = 0; r < rows; r++)
+        at[r] = sampled_row(t, r, rows) + 1; /* row r of the output belongs to the query at
+                                                position r + 1 */
     features_of(&e, t, 0, at, rows, q, threads);
     for (int64_t first = 0; first < t->length - 1; first += CHUNK) {
         int keys = (int)(t->length - 1 - first < CHUNK ? t->length - 1 - first : CHUNK);

@@ -1,4 +1,4 @@
-/* A kernel together with what its calls need: parameters made from a seed, the problem, the workspace. */
+/* A kernel and the data that its calls need: parameters generated from a seed, the problem, the workspace. */
 #include "next_byte.h"
 
 int kernel_prepare(struct prepared *p, const struct attn_kernel *kernel, int64_t n, int threads, uint64_t seed)

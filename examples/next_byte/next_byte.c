@@ -1,6 +1,6 @@
-/* Predicts each byte of a text from the text before it, by strictly causal attention in kernels that attnc made, and
-   says how good, how fast and how exact each is. Position i asks with the six bytes before it; every earlier position
-   answers with the byte that followed its own six. */
+/* Predicts each byte of a text from the text before it, by strictly causal attention in kernels made by attnc, and
+   prints how good, fast and exact each kernel is. The query of a position is made of the six bytes before it. The key
+   of an earlier position is made of its six bytes before, and its value is the byte that followed. */
 #include "next_byte.h"
 
 #include "../model/model.h"
@@ -33,8 +33,8 @@ extern const char softmax_16_graph[], polynomial_2_graph[], polynomial_4_graph[]
 
 static const struct row {
     const struct attn_kernel *kernel;
-    const char *says, *graph; /* the graph that the interpreter judges by, or NULL: */
-    enum features features;   /* the random features to judge by */
+    const char *says, *graph; /* the graph that the interpreter compares with, or NULL */
+    enum features features;   /* the random features to compare with, if there is no graph */
 } rows[] = {
     {&softmax_16_kernel, "softmax, scale 16", softmax_16_graph, FEATURES_NONE},
     {&polynomial_2_kernel, "polynomial, degree 2", polynomial_2_graph, FEATURES_NONE},
@@ -90,12 +90,12 @@ static void interrupted(int number)
 /* ---- the command line ---- */
 
 struct request {
-    const char *file, *models; /* the folder that trained models are written to, or NULL */
+    const char *file, *models; /* the folder for trained models, or NULL */
     int64_t bytes;
     bool bytes_given, text;
     int threads;
     int64_t seed;
-    struct learn_limit train; /* both 0: nothing is trained */
+    struct learn_limit train; /* both 0: no training */
 };
 
 static void usage(FILE *out)
@@ -113,7 +113,7 @@ static void usage(FILE *out)
             DEFAULT_BYTES, LEAST_BYTES, MOST_BYTES);
 }
 
-/* 0, or the exit status. */
+/* Returns 0 or the exit status. */
 static int read_arguments(int argc, char **argv, struct request *r)
 {
     int64_t n;
@@ -156,11 +156,11 @@ static int read_arguments(int argc, char **argv, struct request *r)
         } else if (!strcmp(a, "--no-text")) {
             r->text = false;
         } else if (a[0] == '-' && a[1]) {
-            fprintf(stderr, "next_byte: error: there is no option '%s'\n", a);
+            fprintf(stderr, "next_byte: error: unknown option '%s'\n", a);
             usage(stderr);
             return 2;
         } else if (r->file) {
-            fprintf(stderr, "next_byte: error: one file at a time: '%s' and '%s'\n", r->file, a);
+            fprintf(stderr, "next_byte: error: only one file is allowed, not '%s' and '%s'\n", r->file, a);
             return 2;
         } else {
             r->file = a;
@@ -168,7 +168,7 @@ static int read_arguments(int argc, char **argv, struct request *r)
     }
     if (!r->file) r->file = "/usr/share/common-licenses/GPL-3";
     if (r->models && !r->train.steps && !(r->train.seconds > 0)) {
-        fprintf(stderr, "next_byte: error: --models writes what --train has made, which is not given\n");
+        fprintf(stderr, "next_byte: error: --models needs --train\n");
         return 2;
     }
     if (r->models && access(r->models, W_OK | X_OK) != 0) {
@@ -178,7 +178,7 @@ static int read_arguments(int argc, char **argv, struct request *r)
     return 0;
 }
 
-/* The bytes asked for, or NULL after saying why not. */
+/* Reads the requested bytes; NULL after a message. */
 static unsigned char *read_text(const struct request *r, int64_t *length)
 {
     unsigned char *byte = file_read(r->file, r->bytes, length);
@@ -197,7 +197,7 @@ static unsigned char *read_text(const struct request *r, int64_t *length)
 
 /* ---- one kernel ---- */
 
-/* Runs the kernel two to twenty times, until a second is over; the best time counts. 0 or an attn_error. */
+/* Runs the kernel 2 to 20 times, for about a second, and keeps the best time. Returns 0 or an attn_error. */
 static int run_kernel(const struct prepared *p, const struct text_vectors *t, float *out, double *seconds)
 {
     double begun = attn_seconds();
@@ -207,8 +207,8 @@ static int run_kernel(const struct prepared *p, const struct text_vectors *t, fl
         char text[160];
         snprintf(text, sizeof text, "%s: run %d", step, run + 1);
         if (on_terminal || run == 0) progress(text);
-        /* Queries are the positions from 1, keys those before the last: row r sees keys 0 … r, so position i sees j <
-           i. */
+        /* Queries are the positions from 1 on and keys the positions before the last: row r sees keys 0 … r, so
+           position i sees j < i. */
         error = kernel_run(p, t->context + HEAD_DIM, t->context, t->value, out, seconds);
     }
     return error;
@@ -236,9 +236,9 @@ static bool measure(const struct row *row, const struct text_vectors *t, const s
     return o->error >= 0;
 }
 
-/* ---- what it shows ---- */
+/* ---- output ---- */
 
-/* The first row is the one that the others are held against. */
+/* The other rows are compared with the first. */
 static void print_table(const struct outcome *o)
 {
     printf("%-22s %9s %11s %16s %14s\n", "kernel", "correct", "time", "against softmax", "largest error");
@@ -250,17 +250,16 @@ static void print_table(const struct outcome *o)
 static void print_notes(const struct text_vectors *t, double softmax_rate, double peak)
 {
     printf(
-        "\ncorrect: next bytes foreseen in the second half; naming its most frequent byte each time foresees %.1f%%.\n"
-        "against softmax: how many times as fast. Softmax does %.0f GFLOP/s, 4 D for each pair of positions that is "
-        "not masked: %.0f%% of this\n"
-        "machine's peak. What is several times as fast found its linear form, which meets no pairs.\n"
-        "largest error: %d rows against float64, relative to the size of the row: the interpreter, and for polysketch "
-        "and Performer the same\n"
-        "random features computed pair by pair, so it says how exact the kernel is, not how good the estimate.\n"
-        "polysketch estimates polynomial, degree 4, and Performer softmax with scale 8, by random numbers (--seed): "
-        "coarse estimates, as the\n"
-        "bytes foreseen show. They are for models that were trained with them; here nothing is trained, and few keys "
-        "out of many have to stand out.\n",
+        "\n- correct: bytes of the second half that are predicted. Its most frequent byte alone predicts %.1f%%.\n"
+        "- against softmax: the speed relative to softmax, which does %.0f GFLOP/s (4 D FLOPs for each pair that is\n"
+        "  not masked), %.0f%% of this machine's peak. Kernels that are several times as fast have a linear form, "
+        "which visits\n  no pairs.\n"
+        "- largest error: of %d rows compared with float64, relative to the size of the row. polysketch and "
+        "Performer are\n  compared with the same random features, so this is the error of the kernel and not of the "
+        "estimate.\n"
+        "- polysketch estimates polynomial, degree 4, and Performer softmax with scale 8, with random numbers "
+        "(--seed).\n  The estimates are coarse: they are for models that are trained with them, and here nothing is "
+        "trained.\n",
         100 * text_commonest(t), softmax_rate, 100 * softmax_rate / peak, SAMPLED_ROWS);
 }
 
@@ -279,14 +278,14 @@ static void print_text(const struct text_vectors *t, const struct outcome *o)
         if (o[k].accuracy < o[least].accuracy) least = k;
     }
     const char *mark = color ? "underlined" : "over a ^";
-    printf("\nWhat %s predicted: a byte %s was foreseen from the text before it.\n\n", rows[best].says, mark);
+    printf("\nPredictions of %s: a byte %s was predicted from the text before it.\n\n", rows[best].says, mark);
     text_show(t, o[best].guess, SHOWN_LINES, color, stdout);
     if (least == best) return;
-    printf("\nThe same with %s:\n\n", rows[least].says);
+    printf("\nPredictions of %s:\n\n", rows[least].says);
     text_show(t, o[least].guess, SHOWN_LINES, color, stdout);
 }
 
-/* ---- the same in models that are trained ---- */
+/* ---- trained models ---- */
 
 static void progress_steps(int64_t at, double seconds, double bits)
 {
@@ -301,8 +300,9 @@ static void print_trained(const struct learned *l, const struct text_vectors *t,
     static const char *const says[] = {"softmax", "polysketch, r = 32"}, *const when[] = {"Before", "After"};
     printf("\nTwo small language models: an embedding of the last three bytes, one layer with two heads of 32, a "
            "readout; trained on the first "
-           "three quarters of the text,\njudged on the last. Attention forward and backward is attnc's, the rest plain "
-           "C. polysketch is exact inside blocks of 128.\n\n");
+           "three quarters of the text\nand tested on the last quarter. Attention and its gradients are attnc's "
+           "kernels, the other "
+           "layers plain C. polysketch is exact\ninside blocks of 128.\n\n");
     printf("%-22s %9s %9s %11s %15s %15s %9s %9s\n", "attention", "steps", "seconds", "ms a step", "bits before",
            "bits a byte", "correct", "before");
     for (int k = 0; k < 2; k++)
@@ -316,7 +316,7 @@ static void print_trained(const struct learned *l, const struct text_vectors *t,
     }
 }
 
-/* 0, or the exit status. */
+/* Returns 0 or the exit status. */
 static int train(const struct text_vectors *t, const struct request *r)
 {
     struct learned learned[MODEL_KINDS] = {0};

@@ -1,6 +1,5 @@
-/* Rows of a kernel's output against the float64 interpreter of the graph that the kernel was made from. A row is a
-   problem of its own: one query against the keys it may see, so nothing of the size of the text squared is ever
-   built. */
+/* Compares rows of a kernel's output with the float64 interpreter of its graph. Each row is a separate problem of one
+   query and the keys that it may see, so memory does not grow with the square of the text. */
 #include "next_byte.h"
 
 #include <math.h>
@@ -13,8 +12,8 @@ int64_t sampled_row(const struct text_vectors *t, int k, int rows)
     return (t->length - 2) * (int64_t)(k + 1) / rows;
 }
 
-/* One row by the interpreter: [HEAD_DIM] into out, with the values as they are or their absolute values. NULL or what
-   is wrong. */
+/* Evaluates one row with the interpreter into out [HEAD_DIM], for the values or for their absolute values. Returns NULL
+   or the reason of a failure. */
 static const char *row_by_graph(const struct graph *g, const double *context, const double *value, int64_t row,
                                 double *out)
 {
@@ -64,7 +63,7 @@ double oracle_error(const char *graph_text, const struct text_vectors *t, const 
 #pragma omp parallel num_threads(threads) if (threads > 1)
 #endif
     {
-        /* The graph is read once a thread: evaluation allocates in its arena. */
+        /* Each thread reads the graph, because evaluation allocates memory in its arena. */
         struct arena *arena = arena_new();
         struct diagnostics *d = diagnostics_new(arena, "graph", graph_text, __builtin_strlen(graph_text));
         struct graph *g = graph_parse(arena, graph_text, d);

@@ -1,5 +1,5 @@
-/* The peak that shares are measured against: multiply-adds on independent registers, in the widest vectors this machine
-   has. */
+/* The peak that shares are relative to: multiply-adds on independent registers, in the widest vectors of this
+   machine. */
 #include "next_byte.h"
 
 #ifdef _OPENMP
@@ -8,7 +8,7 @@
 
 #define STEPS 2000000
 
-/* One thread's loop: CHAINS registers of WIDTH floats, which is enough to hide the latency and to fill the ports. */
+/* The loop of one thread: CHAINS registers of WIDTH floats, enough to hide the latency and use all ports. */
 #define PEAK_LOOP(NAME, TARGET, WIDTH, CHAINS, CONSTRAINT) \
     TARGET static float NAME(void) \
     { \
@@ -38,7 +38,7 @@ PEAK_LOOP(peak_plain, , 4, 24, "w")
 PEAK_LOOP(peak_plain, , 4, 12, "m")
 #endif
 
-/* Loops are called from the parallel region, never written inside it: the compilers outline a region without its target
+/* Loops are functions called from the parallel region, because compilers outline a region without its target
    attribute. */
 static double timed(float (*loop)(void), int threads, double flops_per_thread)
 {

@@ -1,5 +1,5 @@
-/* Predicts the bytes of a text with a kernel that needs nothing of attnc: softmax.c and softmax.h were made by `attnc
-   softmax.yaml --standalone`. */
+/* Predicts the bytes of a text with a kernel that needs nothing of attnc. `attnc softmax.yaml --standalone` made
+   softmax.c and softmax.h. */
 #include "../text/text.h"
 
 #include <stdlib.h>

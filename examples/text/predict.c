@@ -1,4 +1,5 @@
-/* The program that the examples share: what share of a text's bytes do their kernels foresee, and which? */
+/* The program that the examples share: prints the share of a text's bytes that their kernels predict, and marks
+   them. */
 #include "text.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 
 enum { LEAST_BYTES = 256, MOST_BYTES = 16384, SHOWN_LINES = 3 };
 
-/* The beginning of the file, or NULL after saying why not. */
+/* Reads the beginning of the file; NULL after a message. */
 static unsigned char *read_text(const char *file, int64_t *length)
 {
     FILE *in = fopen(file, "rb");
@@ -32,7 +33,7 @@ int predict(int argc, char **argv, const struct predictor *predictor, int count)
     }
     struct text_vectors t = {0};
     unsigned char *byte = read_text(argv[1], &t.length),
-                  *guess[2] = {NULL, NULL}; /* the first predictor's, another's */
+                  *guess[2] = {NULL, NULL}; /* of the first predictor, and of another */
     if (!byte) return 1;
     t.byte = byte;
     float *out = malloc(sizeof *out * HEAD_DIM * (size_t)t.length);
@@ -45,8 +46,8 @@ int predict(int argc, char **argv, const struct predictor *predictor, int count)
     }
     printf("%-24s %5.1f%% of the bytes\n", "the most frequent byte", 100 * text_commonest(&t));
     for (int k = 0; k < count; k++) {
-        /* Queries are the positions from 1, keys those before the last: row r sees keys 0 to r, so position i sees
-           those before it. */
+        /* Queries are the positions from 1 on and keys the positions before the last: row r sees keys 0 to r, so
+           position i sees the positions before it. */
         const struct predictor *p = &predictor[k];
         const int error = p->attend(p->kernel, t.length - 1, t.context + HEAD_DIM, t.context, t.value, out);
         if (error) {

@@ -1,4 +1,4 @@
-/* A text as queries, keys and values, and the text again with the predictions marked. */
+/* A text as queries, keys and values, and the text with marked predictions. */
 #include "text.h"
 
 #include <math.h>
@@ -13,7 +13,8 @@ static uint64_t splitmix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* HEAD_DIM random signs for a byte in a role: 0 is the value, 1 … CONTEXT the byte that number of positions back. */
+/* HEAD_DIM random signs for a byte in a role: role 0 is the value, role 1 … CONTEXT the byte that many positions
+   before. */
 static uint64_t signs(int role, unsigned char byte)
 {
     return splitmix64(splitmix64((uint64_t)role) ^ byte);
@@ -93,7 +94,7 @@ double text_commonest(const struct text_vectors *t)
     return (double)most / (double)(t->length - from);
 }
 
-/* Where the line after position i begins; the end of the text if there is none. */
+/* The start of the line after position i; the end of the text if there is none. */
 static int64_t next_line(const struct text_vectors *t, int64_t i)
 {
     const unsigned char *end = memchr(t->byte + i, '\n', (size_t)(t->length - i));
@@ -106,7 +107,7 @@ void text_show(const struct text_vectors *t, const unsigned char *guess, int lin
     if (at >= t->length) at = t->length / 2;
     for (int shown = 0; shown < lines && at < t->length;) {
         int64_t end = next_line(t, at), width = end - at;
-        if (width > 96) end = at + (width = 96); /* one long line is shown in pieces */
+        if (width > 96) end = at + (width = 96); /* a long line is shown in pieces */
         int64_t printed = width;
         while (printed > 0 && (t->byte[at + printed - 1] == '\n' || t->byte[at + printed - 1] == '\r')) printed--;
         if (printed > 0) {

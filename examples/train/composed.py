@@ -1,5 +1,5 @@
-"""The same attention put together of PyTorch's own operations, to measure against: scaled_dot_product_attention, and
-polysketch as a loop over blocks that carries the sum of what came before."""
+"""Attention composed of PyTorch's own operations, for comparison: scaled_dot_product_attention, and polysketch as a
+loop over blocks that carries the sum over earlier blocks."""
 from __future__ import annotations
 
 import math
@@ -18,7 +18,7 @@ def _rotate(x: Tensor) -> Tensor:
 
 
 class _Composed(nn.Module):
-    """Has the learned and random arrays of the attnc layer whose work it does."""
+    """Uses the learned and random arrays of the attnc layer that it replaces."""
 
     def __init__(self, layer: nn.Module) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Softmax(_Composed):
 
 
 class RandomPolysketch(_Composed):
-    """Degree 4 through a random sketch, in blocks; inside a block exact or sketched."""
+    """Polynomial attention of degree 4 with a random sketch, in blocks; exact or sketched inside a block."""
 
     def __init__(self, layer: nn.Module, size: int, block: int, exact: bool) -> None:
         super().__init__(layer)

@@ -1,4 +1,4 @@
-"""The experiments, as a table: every run that there is, by group."""
+"""The table of experiments: all runs, by group."""
 from __future__ import annotations
 
 import dataclasses
@@ -22,16 +22,16 @@ class Run:
     width: int = 32
     heads: int = 1
     layers: int = 1
-    kernels: str = "attnc"     # or torch: put together of its operations
-    every: int = 100           # steps between evaluations; 0: none, the run is for its time
-    early: int = 0             # the same in the first tenth
-    warmup: int = 0            # steps over which the rate rises; it falls as a cosine then, else it stays
-    until: float = 0.0         # a loss that ends the run
-    most: Optional[float] = None  # a loss that the run has to end below
-    coefficients_of: str = ""  # the run whose learned coefficients are fixed here
+    kernels: str = "attnc"     # or torch: composed of its operations
+    every: int = 100           # steps between evaluations; 0: none, only time is measured
+    early: int = 0             # steps between evaluations in the first tenth
+    warmup: int = 0            # steps in which the rate rises; then it falls as a cosine. 0: it is constant
+    until: float = 0.0         # the run ends at this loss
+    most: Optional[float] = None  # the run must end below this loss
+    coefficients_of: str = ""  # the run whose learned coefficients this run uses
     copied: int = 0
-    easier: Tuple[Tuple[int, int], ...] = ()  # lengths, and symbols copied, that come first, each until it is learned
-    broken: bool = False       # attention lets no gradient through to queries and keys: a control
+    easier: Tuple[Tuple[int, int], ...] = ()  # easier tasks to learn first: length, and number of symbols to copy
+    broken: bool = False       # a control: queries and keys get no gradients
 
     @property
     def name(self) -> str:
@@ -48,8 +48,8 @@ SEEDS = range(1, 6)
 
 # ---- the thesis
 
-# Losses after 10,000 iterations, as the thesis has them. Those of its last comparison are not here: which of its
-# six figures is whose, is not known to us.
+# Losses after 10,000 iterations, from the thesis. Its last comparison is missing, because its six figures cannot be
+# assigned to their variants.
 PUBLISHED = {
     "x^2": 0.196, "x^4": 0.0199, "x^8": 4.1e-6,
     **{f"geometric {d}": loss for d, loss in enumerate((2.208, 0.180, 1.2e-5, 0.143, 4.7e-6, 0.093), 1)},
@@ -70,7 +70,7 @@ def thesis(seeds: Any = SEEDS, steps: int = 10_000) -> List[Run]:
 
 
 def thesis_time() -> List[Run]:
-    """Time alone, at a length where it matters which form the kernel takes."""
+    """Only time, at lengths at which it depends on the form of the kernel."""
     linear = ("x^2", "geometric 1", "learned 1", "elu + 1")
     made = []
     for length, steps in (50, 60), (500, 20), (5000, 6):
@@ -95,7 +95,7 @@ def synthetic(seeds: Any = (1,)) -> List[Run]:
     made = []
     for seed in seeds:
         for name in SYNTHETIC:
-            steps, rate = (2_000, 1e-3) if name.startswith("polysketch") else (1_000, 2e-3)  # sketches begin slowly
+            steps, rate = (2_000, 1e-3) if name.startswith("polysketch") else (1_000, 2e-3)  # sketches start slowly
             made.append(Run("induction", name, every[name], "induction", 128, seed, steps, 16, rate,
                             easier=((16, 0), (32, 0), (64, 0)), **shared))
         made.append(dataclasses.replace(made[-len(SYNTHETIC)], variant=UNAIDED, easier=()))
@@ -109,7 +109,7 @@ def synthetic(seeds: Any = (1,)) -> List[Run]:
 
 # ---- PolySketchFormer, tables 2 to 4
 
-TOKENS = 8192  # a step
+TOKENS = 8192  # per step
 CONTEXTS = (512, 1024, 2048, 4096, 8192)
 
 
@@ -120,7 +120,7 @@ def text(steps: int = 256) -> List[Run]:
 
 
 def text_time() -> List[Run]:
-    """Time alone: every kind, and by PyTorch those that it has, or that are put together of its operations."""
+    """Only time: every kind with attnc, and those that PyTorch has or that are composed of its operations."""
     every = causal_variants(64)
     composed = ("softmax", "polysketch random r32", "polysketch random r32 + local")
     return [Run(f"text-time-{kernels}", name, every[name], "text", length, 1, 8, TOKENS // length, 4e-3,
@@ -129,11 +129,11 @@ def text_time() -> List[Run]:
             for length in CONTEXTS for name in names]
 
 
-# ---- in three minutes
+# ---- quick: three minutes
 
 
 def quick() -> List[Run]:
-    """Each kind of attention, to a loss that is out of reach without its gradients (the control shows by how much)."""
+    """Trains each kind of attention to a loss that cannot be reached without its gradients, as the control shows."""
     thesis_kinds = {name: THESIS[name] for name in ("x^4", "geometric 2", "learned 2", "softmax", "elu + 1")}
     made = [Run("quick", name, spec, "reverse", 12, 1, 1500, 32, 4e-3, model="encoder", every=25, until=0.5, most=0.5)
             for name, spec in thesis_kinds.items()]

@@ -1,4 +1,4 @@
-"""The models: all of PyTorch but attention, which a spec says."""
+"""The models: everything is PyTorch except attention, which a spec defines."""
 from __future__ import annotations
 
 import math
@@ -31,7 +31,7 @@ def attention(spec: Mapping[str, Any], heads: int, seed: int, kernels: str = "at
 
 
 class Encoder(nn.Module):
-    """The thesis's: an embedding, one encoder layer (with one head there), a readout. Positions are sines and cosines."""
+    """The model of the thesis: an embedding, one encoder layer, a readout. Positions are sines and cosines."""
 
     def __init__(self, symbols: int, length: int, width: int, heads: int, attend: nn.Module) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Encoder(nn.Module):
         self.readout = nn.Linear(width, symbols)
 
     def forward(self, x: Tensor, last: int) -> Tensor:
-        """What is foreseen at that many last positions."""
+        """The predictions at the last positions, of the given number."""
         x = self.embed(x) + self.positions
         x = self.norm1(x + self.attention(x))[:, -last:]
         x = self.norm2(x + self.down(F.relu(self.up(x))))
@@ -52,7 +52,7 @@ class Encoder(nn.Module):
 
 
 class Block(nn.Module):
-    """Norm before each half; a gated unit of PolySketchFormer's Transformer++."""
+    """A pre-norm block with the gated linear unit of PolySketchFormer's Transformer++."""
 
     def __init__(self, width: int, heads: int, attend: nn.Module) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class Decoder(nn.Module):
         nn.init.normal_(self.embed.weight, std=0.02)
 
     def forward(self, x: Tensor, last: int) -> Tensor:
-        """What is foreseen at that many last positions; the last block needs no others after its attention."""
+        """The predictions at the last positions; the last block computes only these after its attention."""
         x, length = self.embed(x), x.shape[1]
         for number, block in enumerate(self.blocks, 1):
             x = block(x, last if number == len(self.blocks) else length)

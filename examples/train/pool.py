@@ -1,4 +1,4 @@
-"""Runs side by side, a process with one thread each, and how far they are."""
+"""Runs experiments in parallel, each in a process with one thread, and prints their progress."""
 from __future__ import annotations
 
 import multiprocessing
@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Sequence
 from experiments import Run
 
 REFRESHES_EVERY = 1.0     # seconds, on a terminal
-SPEAKS_EVERY = 20.0       # elsewhere
+SPEAKS_EVERY = 20.0       # seconds, elsewhere
 
 
 def clock(seconds: float) -> str:
@@ -22,8 +22,8 @@ def clock(seconds: float) -> str:
 
 
 def _child(run: Run, folder: str, text: str, pipe: Any) -> None:
-    """In a process of its own. Ctrl-C reaches it too, and it saves what it has."""
-    import worker  # which the parent has loaded
+    """Runs in its own process, which also receives Ctrl-C and then saves its state."""
+    import worker  # already loaded by the parent
 
     stopped: List[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -54,12 +54,12 @@ class Pool:
         self.spoke = 0.0
         self.running: List[_Running] = []
         self.failures: Dict[str, str] = {}
-        self.cost: Dict[str, float] = {}  # seconds a step, by what was seen
+        self.cost: Dict[str, float] = {}  # measured seconds per step
         self.stopping = ""
 
     def run(self) -> bool:
         """Whether all are done."""
-        import worker  # with PyTorch: once, for all children
+        import worker  # loads PyTorch once for all children
 
         def stop(*_: Any) -> None:
             self.stopping = self.stopping or "stopped"
@@ -137,7 +137,7 @@ class Pool:
                 one.step for one in self.running):
             return
         self.spoke, left, one = now, self._left(), next(one for one in self.running if one.step)
-        about = "at most" if one.run.until else "about"  # what may end at a loss, before its last step
+        about = "at most" if one.run.until else "about"  # a run may end early at a loss
         said = (f"{self.finished} of {self.total} done, {len(self.running)} running, "
                 f"{'' if left != left else f'{about} {clock(left)} left; '}"
                 f"{one.run.name}: step {one.step} of {one.run.steps}, loss {one.loss:.4g}")

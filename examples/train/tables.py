@@ -79,7 +79,7 @@ def _by_context(rows: Rows, cell: Any) -> str:
 
 
 def text_bits(rows: Rows) -> str:
-    """A column is of one context and one number of steps: what is side by side can be compared."""
+    """Each column has one context and one number of steps, so that its entries can be compared."""
     rows = [row for row in rows if row["done"] and row["loss"] is not None]
     columns = sorted({(row["length"], row["steps"]) for row in rows})
     made = []
@@ -92,7 +92,7 @@ def text_bits(rows: Rows) -> str:
 
 
 def step_times(rows: Rows) -> Dict[Tuple[str, int], float]:
-    """Seconds of a step of a language model by variant and context: what was run for its time counts first."""
+    """Seconds per step of a language model, by variant and context, preferably from runs that measured only time."""
     return {(row["variant"], row["length"]): row["step_seconds"] for group in ("text", "text-time-attnc")
             for row in rows if row["group"] == group and row["step_seconds"]}
 
@@ -117,14 +117,14 @@ TABLES = {"thesis": (thesis, ("thesis",)), "thesis-time": (thesis_time, ("thesis
 
 
 def pictures(folder: str, into: str = "") -> None:
-    """What curves.csv and results.csv have enough for."""
+    """Draws the pictures for which curves.csv and results.csv have enough data."""
     curves = results.read(os.path.join(folder, "curves.csv"))
     rows = results.read(os.path.join(folder, "results.csv"))
     took = step_times(rows)
     into = into or folder
 
     def of(group: str, variant: str, length: int, seconds: float = 1.0, scale: float = 1.0) -> plot.Points:
-        """The curve of the first seed, and the longest with it, with that many seconds for a step."""
+        """The longest curve of the first seed, with that many seconds per step."""
         found = [row for row in curves if (row["group"], row["variant"], row["length"]) == (group, variant, length)]
         one = min(((row["seed"], -row["of"]) for row in found), default=None)
         return [(row["step"] * seconds, row["loss"] * scale) for row in found
@@ -159,7 +159,7 @@ def pictures(folder: str, into: str = "") -> None:
 
 
 def write_all(folder: str, here: str) -> None:
-    """Tables into README.md, between its marks, and pictures beside it."""
+    """Writes tables into README.md, between its marks, and pictures into its folder."""
     path = os.path.join(here, "README.md")
     rows = results.read(os.path.join(folder, "results.csv"))
     with open(path, encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""What is learned: batches from a generator, and the loss of a model on them."""
+"""The tasks: batches from a generator, and the loss of a model on them."""
 from __future__ import annotations
 
 import os
@@ -13,10 +13,10 @@ from torch import Generator, Tensor, nn
 
 from files import write
 
-PACKAGE = "python3.11-doc"  # of Debian: the text
-HELD_OUT = 2 ** 18  # bytes of it
+PACKAGE = "python3.11-doc"  # the Debian package with the text
+HELD_OUT = 2 ** 18  # bytes of the text
 
-Batch = Tuple[Tensor, Tensor]  # what the model is given, and what is wanted at its last positions
+Batch = Tuple[Tensor, Tensor]  # the input of the model, and the expected output at its last positions
 
 
 class Task:
@@ -28,7 +28,7 @@ class Task:
         raise NotImplementedError
 
     def unseen(self, number: int, size: int) -> Batch:
-        """A batch to evaluate with: of tasks that are drawn without an end, another one."""
+        """A batch for evaluation; tasks without a fixed set of data draw a new one."""
         return self.batch(size, Generator().manual_seed(2 ** 40 + number))
 
 
@@ -52,7 +52,7 @@ def evaluate(model: nn.Module, task: Task, size: int, batches: int) -> Dict[str,
 
 
 class Reverse(Task):
-    """The integers 0 to 9, last first."""
+    """Repeat the integers 0 to 9 in reverse order."""
     symbols = 10
 
     def __init__(self, length: int) -> None:
@@ -64,7 +64,7 @@ class Reverse(Task):
 
 
 class Mirror(Task):
-    """The same for attention that sees only what came before: symbols, then as many marks, where they are said."""
+    """Reverse for causal attention: symbols, then as many marks, at which they are predicted in reverse order."""
     symbols = 11
 
     def __init__(self, length: int) -> None:
@@ -78,7 +78,7 @@ class Mirror(Task):
 
 
 class Induction(Task):
-    """A special symbol comes up once, and again at the end: what followed it the first time?"""
+    """A special symbol occurs once, and again at the end: predict the symbol that followed it the first time."""
     symbols, held_out = 16, 256
 
     def __init__(self, length: int) -> None:
@@ -94,7 +94,7 @@ class Induction(Task):
 
 
 class Copying(Task):
-    """Symbols at random places among blanks, to be said in their order after as many marks."""
+    """Symbols at random places among blanks; predict them in order at the marks that follow."""
     symbols, held_out = 16, 64
 
     def __init__(self, length: int, copied: int) -> None:
@@ -111,7 +111,7 @@ class Copying(Task):
 
 
 class Text(Task):
-    """The next byte of a text."""
+    """Predict the next byte of a text."""
     symbols, held_out = 256, 16
 
     def __init__(self, length: int, file: str) -> None:
@@ -137,7 +137,7 @@ class Text(Task):
 
 
 def text_file(folder: str) -> str:
-    """The sources of Python's documentation as one file, files to be held out last: every twentieth, by name."""
+    """The sources of Python's documentation as one file; every twentieth file, by name, is at the held-out end."""
     made = os.path.join(folder, "text")
     if os.path.exists(made):
         return made

@@ -1,4 +1,4 @@
-"""Trains the models of two papers with attention by attnc, and says what became of them."""
+"""Trains the models of two papers with attention by attnc, and prints their results."""
 from __future__ import annotations
 
 import argparse
@@ -24,29 +24,29 @@ DEFAULT = os.path.join(os.path.dirname(os.path.dirname(HERE)), "build-train", "r
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="./dev train", description=__doc__,
-        epilog="groups: " + ", ".join(experiments.GROUPS) + ". Ctrl-C stops all runs; the same command goes on with "
-        "them. A run with the same seed has the same curve, whatever runs beside it.")
+        epilog="groups: " + ", ".join(experiments.GROUPS) + ". Ctrl-C stops all runs; the same command continues "
+        "them. A run with the same seed has the same curve, even if other runs are in progress.")
     parser.add_argument("group", nargs="*", help="groups of runs (default: all of them)")
     parser.add_argument("--quick", action="store_true",
                         help="in three minutes: each kind of attention on a small task, to a loss that it must reach")
-    parser.add_argument("--only", metavar="PATTERN", action="append", help="only runs whose name has PATTERN in it")
-    parser.add_argument("--list", action="store_true", help="the runs, and what is done of them")
+    parser.add_argument("--only", metavar="PATTERN", action="append", help="only runs whose names contain PATTERN")
+    parser.add_argument("--list", action="store_true", help="list the runs and their progress")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N",
-                        help="runs side by side, one thread each (default: %(default)s)")
-    parser.add_argument("--minutes", type=float, default=0, metavar="M", help="stop after so long, as Ctrl-C does")
-    parser.add_argument("--steps", type=int, metavar="N", help="another number of steps a run")
-    parser.add_argument("--out", default=DEFAULT, metavar="FOLDER", help="where results are (default: %(default)s)")
+                        help="runs at a time, one thread each (default: %(default)s)")
+    parser.add_argument("--minutes", type=float, default=0, metavar="M", help="stop after M minutes, as Ctrl-C does")
+    parser.add_argument("--steps", type=int, metavar="N", help="the number of steps of each run")
+    parser.add_argument("--out", default=DEFAULT, metavar="FOLDER", help="the folder of results (default: %(default)s)")
     parser.add_argument("--text", metavar="FILE", help="the text of the language models (default: Python's "
                         "documentation, from Debian's package)")
     parser.add_argument("--tables", action="store_true",
-                        help="train nothing; write tables and pictures of what FOLDER has into examples/train")
+                        help="train nothing; write tables and pictures of the results in FOLDER into examples/train")
     return parser.parse_args()
 
 
 def chosen(given: argparse.Namespace) -> List[Run]:
     for group in given.group:
         if group not in experiments.GROUPS:
-            sys.exit(_usage(f"there is no group '{group}'; there are {', '.join(experiments.GROUPS)}"))
+            sys.exit(_usage(f"unknown group '{group}'; expected one of {', '.join(experiments.GROUPS)}"))
     runs = experiments.quick() if given.quick else [
         run for name in given.group or experiments.GROUPS for run in experiments.GROUPS[name]()]
     if given.only:
@@ -62,7 +62,7 @@ def _usage(message: str) -> int:
 
 
 def compile_kernels(runs: List[Run], jobs: int) -> None:
-    """Before any run begins: what is compiled once is not to count as somebody's time."""
+    """Compiles all kernels before the first run, so that compiling does not count as a run's time."""
     import attnc
 
     begun = time.monotonic()
@@ -81,14 +81,14 @@ def show(runs: List[Run], folder: str) -> None:
 
 
 def judged(runs: List[Run], folder: str) -> bool:
-    """Whether every run that has a loss to reach has reached it; says so of each."""
+    """Returns True if every run reached the loss that it must reach; prints each."""
     good = True
     for run in runs:
         row = results.row_of(run, folder)
         if not row or not row["done"]:
             continue
         passed = run.most is None or row["loss"] <= run.most
-        if run.broken:  # it must not get where the others have to
+        if run.broken:  # a control must not reach the loss
             passed = row["loss"] > max(other.most or 0 for other in runs)
         good = good and passed
         wanted = "a control, which has to stay above" if run.broken else f"at most {run.most:g}" if run.most else ""
@@ -120,7 +120,7 @@ def main() -> int:
     os.makedirs(folder, exist_ok=True)
     text = given.text or ""
     if not text and any(run.task == "text" for run in runs):
-        import tasks  # with PyTorch, which --help and --list do without
+        import tasks  # imports PyTorch, which --help and --list do not need
         text = tasks.text_file(folder)
     left = [run for run in runs if not results.record_of(folder, run.name).get("done")]
     print(f"runs: {len(runs)}, of which {len(runs) - len(left)} were done before; results: {folder}", file=sys.stderr)
@@ -142,6 +142,6 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except KeyboardInterrupt:  # before the first run began
+    except KeyboardInterrupt:  # before the first run
         print("train: stopped; the same command goes on", file=sys.stderr)
         sys.exit(130)

@@ -1,4 +1,4 @@
-"""Attention as specs: what a model is given, by the name that tables and pictures have for it."""
+"""The specs of attention variants, by the names used in tables and pictures."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Union
@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Union
 Spec = Dict[str, Any]
 
 
-# ---- the thesis: one head of 32, every integer sees every other
+# ---- the thesis: one head of 32, without a mask
 
 
 def _thesis(similarity: Any, **more: Any) -> Spec:
@@ -18,7 +18,7 @@ def power(degree: int) -> Spec:
 
 
 def square(degree: int, coefficients: Union[str, List[float]]) -> Spec:
-    """(a0 + a1 x + …)^2 of x = <q, k> / sqrt(32), as softmax has it."""
+    """(a0 + a1 x + …)^2 of x = <q, k> / sqrt(32), scaled as in softmax."""
     return _thesis({"polynomial_square": {"degree": degree, "coefficients": coefficients}},
                    prepare=[{"scale": {"by": 32 ** -0.5}}])
 
@@ -45,13 +45,13 @@ def polynomial(degree: int, head_dim: int, **more: Any) -> Spec:
 
 
 def polysketch(size: int, kind: str, head_dim: int, local: int = 0) -> Spec:
-    """Degree 4 through a sketch of that size; exact inside blocks of `local` positions."""
+    """Degree 4 with a sketch of that size; exact inside blocks of `local` positions."""
     options: Dict[str, Any] = {"degree": 4, "sketch": size, "map": kind}
     return _causal({"polysketch": {**options, "local": "exact"} if local else options}, head_dim,
                    **({"block": local} if local else {}))
 
 
-BLOCK = 256  # of local blocks, and the sliding window's width
+BLOCK = 256  # the size of local blocks, and the width of the sliding window
 
 
 def causal_variants(head_dim: int) -> Dict[str, Spec]:

@@ -1,4 +1,4 @@
-"""One run: its model is trained, its curve is kept, and where it is stopped it goes on later as if it had not been."""
+"""One run: trains its model and stores its curve. A run that was stopped continues later with the same result."""
 from __future__ import annotations
 
 import io
@@ -20,13 +20,13 @@ from results import record_of
 from variants import square
 
 SAVES_EVERY = 30.0  # seconds
-SAMPLES = 10         # batches that a point of the curve is the average of
-LEARNED = 0.1        # their loss, at which an easier task is left for the next
+SAMPLES = 10         # batches averaged for a point of the curve
+LEARNED = 0.1        # the loss at which an easier task is followed by the next
 Tell = Callable[[int, float], None]
 
 
 class Missing(Exception):
-    """A run needs the result of another that is not there."""
+    """A run needs the result of another run that is missing."""
 
 
 def spec_of(run: Run, folder: str) -> Any:
@@ -60,7 +60,7 @@ def model_of(run: Run, task: tasks.Task, spec: Any) -> nn.Module:
     def attend(layer: int) -> nn.Module:
         made = models.attention(spec, run.heads, 1000 * run.seed + layer, run.kernels)
         for name, weight in made.named_parameters():
-            if name == "coefficients":  # as the thesis draws them
+            if name == "coefficients":  # distributed as in the thesis
                 nn.init.uniform_(weight, -50, 50)
         return _NoGradients(made) if run.broken else made
 
@@ -80,7 +80,7 @@ def rate_at(run: Run, step: int) -> float:
 
 
 class Training:
-    """The state of a run, which a checkpoint holds whole."""
+    """The state of a run, which a checkpoint stores completely."""
     KEPT = ("step", "seconds", "curve", "times", "losses", "begun")
 
     def __init__(self, run: Run, folder: str, text: str) -> None:
@@ -94,8 +94,8 @@ class Training:
         self.step, self.seconds = 0, 0.0
         self.curve: List[Dict[str, float]] = []
         self.times: List[float] = []
-        self.losses: List[float] = []  # of the last batches of a task
-        self.begun = [0]               # the steps that tasks began after
+        self.losses: List[float] = []  # of the last batches of the current task
+        self.begun = [0]               # the step before the start of each task
         self.final: Dict[str, float] = {}
         self.path = os.path.join(folder, "runs", run.name + ".pt")
         if os.path.exists(self.path):
@@ -126,7 +126,7 @@ class Training:
         self._record(False)
 
     def _record(self, done: bool) -> None:
-        later = self.times[len(self.times) // 4:]  # the first steps load the kernel
+        later = self.times[len(self.times) // 4:]  # without the first steps, which load the kernel
         made = {"done": done, "final": self.final, "step": self.step, "seconds": round(self.seconds, 3),
                 "curve": self.curve, "begun": self.begun,
                 "step_seconds": round(statistics.median(later), 6) if later else None}
@@ -153,8 +153,8 @@ class Training:
             self.times.append(took)
 
     def measure(self) -> float:
-        """A point of the curve. Batches that are drawn without an end are unseen when their loss is taken; the text has
-        a part that is held out."""
+        """Measures a point of the curve: on held-out data of the text, or on the batch that comes next in other tasks,
+        which is new."""
         if isinstance(self.task, tasks.Text):
             found = tasks.evaluate(self.model, self.task, self.run.batch, self.task.held_out // 4)
         else:
@@ -163,7 +163,7 @@ class Training:
         return found["loss"]
 
     def advance(self) -> None:
-        """To the next task, when this one is learned."""
+        """Continues with the next task if the current one is learned."""
         if not self.is_last_task and len(self.losses) == SAMPLES and statistics.fmean(self.losses) < LEARNED:
             self.begun.append(self.step)
             self.losses = []
@@ -177,7 +177,7 @@ class Training:
 
 
 def train(run: Run, folder: str, text: str, is_stopped: Callable[[], bool], tell: Tell) -> bool:
-    """Whether the run is done; else it was stopped, and left a checkpoint."""
+    """Returns True if the run is complete; otherwise it was stopped, and left a checkpoint."""
     torch.set_num_threads(1)
     at = Training(run, folder, text)
     saved = told = time.monotonic()
